@@ -55,22 +55,37 @@ class Death:
             setattr(Path, name, self.around(getattr(Path, name)))
 
 
-def in_child(run: Callable[[], Any]) -> tuple[int, Any]:
-    """Run in a forked child; return its exit status (-9 when killed) and what the function returned there."""
+def forked(function: Callable[[], bytes]) -> tuple[int, bytes]:
+    """Run in a forked child, which is warned of no threads that it does without; return its exit status and answer."""
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
+        os.close(reading)
         try:
-            os.write(writing, json.dumps(run()).encode())
+            os.write(writing, function())
         except BaseException as error:  # noqa: BLE001 (a forked child must not return into the parent's code)
             print(repr(error), file=sys.__stderr__, flush=True)
             os._exit(1)
         os._exit(0)
     os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), json.loads(said or "null")
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), answer
+
+
+def in_child(run: Callable[[], Any]) -> tuple[int, Any]:
+    """Return the exit status of a forked child (-9 when killed) and what the function returned there."""
+    status, said = forked(lambda: json.dumps(run()).encode())
+    return status, json.loads(said or "null")
+
+
+def in_fork(function: Callable[[], bytes]) -> bytes:
+    """Return what the function returned in a forked child, which must end well."""
+    status, answer = forked(function)
+    assert status == 0
+    return answer
 
 
 def interrupt_after(steps: int) -> Callable[..., None]:
@@ -82,23 +97,6 @@ def interrupt_after(steps: int) -> Callable[..., None]:
             raise KeyboardInterrupt
 
     return stop
-
-
-def in_fork(function: Callable[[], bytes]) -> bytes:
-    """Run the function in a forked child, which is warned of no threads that it does without; return its answer."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        os.close(reading)
-        os.write(writing, function())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read()
-    assert os.waitpid(child, 0)[1] == 0
-    return answer
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import wordveil.mechanisms
 from wordveil.documents.base import DocumentFormat
 from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.guarantees import Guarantee
+from worlds import told
 
 SOURCE = Path(wordveil.__file__).parent
 ROOT = SOURCE.parents[1]
@@ -88,25 +89,8 @@ def test_no_module_guesses_what_a_mechanism_a_promise_or_a_format_is():
 
 
 def test_the_rule_notices_each_way_to_guess():
-    for line in [
-        "isinstance(x, TEM)",
-        "isinstance(x, (int, tem.TEM))",
-        "isinstance(x, VectorMechanism | WordMechanism)",
-        "issubclass(kind, FittedExponential)",
-        "type(x) is NADP",
-        "getattr(randomizer, 'clip_norm', None)",
-        "hasattr(mechanism, 'for_dimensions')",
-        "getattr(getattr(fitted, 'mechanism', None), 'x', 0)",
-        "{Projection: 1, NADP: 2}",
-        "match x:\n    case FittedNADP(): pass",
-        "@ask.register\ndef _(randomizer: FittedNADP): ...",
-        "@ask.register(FittedNADP)\ndef _(randomizer): ...",
-        "isinstance(text, NoGuarantee)",
-        "isinstance(x.guarantee, LocalDP | MetricDP)",
-        "getattr(claim, 'assumptions', ())",
-        "hasattr(report.guarantee, 'slack')",
-        "isinstance(reader.format, Parquet)",
-    ]:
+    lines = told(__file__)
+    for line in lines["guesses"]:
         assert guesses(line), line
-    for line in ["isinstance(x, int)", "isinstance(x, Mechanism)", "getattr(x, name)", "{'tem': TEM}"]:
+    for line in lines["no_guesses"]:
         assert not guesses(line), line

@@ -38,9 +38,7 @@ RUN = ("console", "python")
 SHOWN = {
     "text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "for a browser",
 }  # fmt: skip
-NOT_RUN = {
-    "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
-}
+NOT_RUN = {"docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own"}
 """Page -> why its blocks for a shell are not run here."""
 
 
@@ -168,18 +166,14 @@ def test_a_newcomers_walk_leads_to_files_and_names_that_exist():
     stops = re.findall(r"^\| [^|]+ \| `(src/[^`]+)` \| `(\w+)`", WALK, flags=re.MULTILINE)
     assert len(stops) == 8
     for file, name in stops:
-        assert re.search(rf"^ *(def|class) {name}\b", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE), (
-            file
-        )
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"^ *(def|class) {name}\b", text, flags=re.MULTILINE), file
 
 
 def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
     answers = re.findall(r"^## ([^\n]+\?)\n(.*?)(?=^## |\Z)", WALK, flags=re.MULTILINE | re.DOTALL)
-    assert [question for question, _ in answers] == [
-        "Where does TEM draw?",
-        "What does Ctrl-C do?",
-        "What may I touch?",
-    ]
+    questions = ["Where does TEM draw?", "What does Ctrl-C do?", "What may I touch?"]
+    assert [question for question, _ in answers] == questions
     for (_, answer), (file, wanted) in zip(answers, NAMED.items(), strict=True):
         assert re.search(r"`((?:src|tests)/[^`]+)`", answer)[1] == file
         text = (ROOT / file).read_text(encoding="utf-8")
@@ -265,12 +259,8 @@ def test_the_readme_shows_what_the_program_prints(tmp_path):
         assert run.returncode == 0, run.stderr
         if " sanitize " in command:  # a draw: as many words as the text has, and its end
             assert (len(run.stdout.split()), run.stdout[-2:]) == (len(output.split()), ".\n")
-            assert [line.partition(":")[0] for line in run.stderr.splitlines()] == [
-                "released",
-                "guarantee",
-                "passed unchanged",
-                "warning",
-            ]
+            told = [line.partition(":")[0] for line in run.stderr.splitlines()]
+            assert told == ["released", "guarantee", "passed unchanged", "warning"]
         else:
             assert run.stdout == f"{output}\n"
 

@@ -85,11 +85,8 @@ def part(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def test_every_module_has_a_layer():
+def test_every_module_has_a_layer_and_imports_point_one_way():
     assert {part(module) for module in FILES} - {""} <= set(LEVEL)
-
-
-def test_imports_point_one_way():
     assert edges("wordveil") == {"wordveil.names"}
     arrows = [(module, to) for module in FILES for to in edges(module) if part(module) and part(to)]
     assert [(module, to) for module, to in arrows if LEVEL[part(to)] > LEVEL[part(module)]] == []
@@ -307,11 +304,6 @@ def test_exports_are_defined_where_names_says(name):
     assert not name.startswith("_")
 
 
-def test_all_is_sorted_and_complete():
-    assert sorted(wordveil.__all__) == wordveil.__all__ == dir(wordveil)
-    assert set(wordveil.__all__) == {*names.EXPORTS, "__version__"}
-
-
 @pytest.mark.parametrize("module", [module for module in EVERYTHING if module != "wordveil.api"])
 def test_public_names_exist_once(module):
     try:
@@ -334,23 +326,21 @@ def test_names_of_mechanisms_and_decoders_are_those_of_their_classes(key, name):
     assert getattr(wordveil, name).paper
 
 
-def test_every_exported_mechanism_has_a_name_on_the_command_line():
+def test_all_is_sorted_and_complete_and_an_unknown_name_says_what_exists():
+    assert sorted(wordveil.__all__) == wordveil.__all__ == dir(wordveil)
+    assert set(wordveil.__all__) == {*names.EXPORTS, "__version__"}
+    with pytest.raises(AttributeError, match=r"no attribute 'Tem'.*SanText.*TEM"):
+        _ = wordveil.Tem
+
+
+def test_every_exported_mechanism_and_every_format_has_a_name_on_the_command_line():
+    from wordveil.documents import FORMATS
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 
     classes = [getattr(wordveil, name) for name in names.EXPORTS]
     mechanisms = {c.__name__ for c in classes if isinstance(c, type) and issubclass(c, VectorMechanism | WordMechanism)}
     assert mechanisms - {"Decoded", "VectorMechanism", "WordMechanism"} == set(names.MECHANISMS.values())
-
-
-def test_format_names_are_those_of_the_readers():
-    from wordveil.documents import FORMATS
-
     assert sorted(names.FORMATS) == sorted(FORMATS)
-
-
-def test_an_unknown_name_says_what_exists():
-    with pytest.raises(AttributeError, match=r"no attribute 'Tem'.*SanText.*TEM"):
-        _ = wordveil.Tem
 
 
 def test_no_two_classes_have_one_name():

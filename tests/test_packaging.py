@@ -22,24 +22,12 @@ from tests.installed_packages import tool
 import wordveil
 import wordveil_lab
 from wordveil.kernels.compiled.building import LEVELS, PLAIN, PORTABLE, find_compiler, library_name
+from worlds import told
 
 ROOT = Path(__file__).parents[1]
 
-CLIENT = """
-import wordveil as wv
-from wordveil import TEM, Sanitizer
-
-sanitizer = Sanitizer(wv.load_embeddings(), TEM(epsilon=9.0))
-text: str = sanitizer("a").text
-release: wv.Release = wv.sanitize("a")
-batch: wv.BatchRelease = wv.sanitize(["a", None])
-reveal_type(wv.TEM)  # WANTED: def (*, epsilon: float
-reveal_type(sanitizer("a").guarantee)  # WANTED: wordveil.promises.guarantees.Guarantee
-wv.Nonexistent  # WANTED: has no attribute "Nonexistent"
-wv.TEM(epsilon="nine")  # WANTED: expected "float"
-wv.TEM(epsilon=9.0, bogus=1)  # WANTED: Unexpected keyword argument "bogus"
-number: int = sanitizer("a").text  # WANTED: expression has type
-"""
+TOLD = told(__file__)
+CLIENT, LICENCES = TOLD["client"], TOLD["licences"]
 
 
 def test_the_stubs_say_what_the_package_exports():
@@ -68,11 +56,7 @@ def wheel(tmp_path_factory):
 @pytest.mark.slow
 def test_the_wheel_holds_what_is_no_python_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = ["py.typed", "__init__.pyi", "vocabulary/default/never_output.txt", "certification/packaged/tem-4.json",
-              "sentences/names.txt", "sentences/general/words.txt", "sentences/general/vectors.npy",
-               "promises/page.css", "sentences/lists.toml", "sentences/recipes.toml", "cli/commands.toml",
-               "cli/demo.toml", "cli/wording.toml", "runs/report.toml"]  # fmt: skip
-    assert {f"wordveil/{name}" for name in wanted} <= names
+    assert {f"wordveil/{name}" for name in TOLD["wheel"]} <= names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"wordveil"}, "no laboratory"
     assert not [name for name in names if name.startswith(("wordveil/lab", "wordveil/neural"))]
 
@@ -200,13 +184,6 @@ def test_every_package_of_an_extra_is_listed_with_its_licence():
     assert all(cells[-1] for cells in listed.values())
 
 
-LICENCES = {
-    "MIT": "MIT", "BSD": "BSD", "Apache": "Apache", "LGPL": "LGPL|Lesser General Public", "NCSA": "NCSA",
-    "PSF": "PSF|Python Software Foundation",
-}  # fmt: skip
-"""Word of the table -> what the installed package says of itself."""
-
-
 @pytest.mark.parametrize("package", [*rows("Core"), *rows("Extras")])
 def test_a_package_is_under_the_licence_that_the_page_states(package):
     licence = {**rows("Core"), **rows("Extras")}[package][-1]
@@ -220,14 +197,6 @@ def test_a_package_is_under_the_licence_that_the_page_states(package):
     assert any(re.search(LICENCES[word], said) for word in words), (licence, said[:300])
 
 
-WRITTEN_HERE = (
-    "certification/packaged/", "service/static/", "kernels/compiled/", "py.typed", "promises/page.css",
-    "sentences/lists.toml", "sentences/recipes.toml", "cli/commands.toml", "cli/demo.toml", "cli/wording.toml",
-    "runs/report.toml",
-)  # fmt: skip
-"""Files beside the code that wordveil's authors or programs wrote from nothing of others."""
-
-
 def test_every_file_of_data_in_the_package_stands_in_the_notice():
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     package = ROOT / "src" / "wordveil"
@@ -235,7 +204,11 @@ def test_every_file_of_data_in_the_package_stands_in_the_notice():
     unsaid = []
     for path in package.rglob("*"):
         name = path.relative_to(package).as_posix()
-        if path.is_dir() or path.suffix in (".py", ".pyi", ".pyc", ".c", ".h", ".so") or name.startswith(WRITTEN_HERE):
+        if (
+            path.is_dir()
+            or path.suffix in (".py", ".pyi", ".pyc", ".c", ".h", ".so")
+            or name.startswith(tuple(TOLD["written_here"]))
+        ):
             continue
         if not any(name == said or name.startswith(f"{said}/") for said in named_there):
             unsaid.append(name)

@@ -4,9 +4,11 @@ Whoever needs a table of words takes it from here. Draws come from `seeds`, so t
 """
 
 import os
+import tomllib
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,7 +131,12 @@ def sixteen(d: int = 4) -> Embeddings:
     return Embeddings.from_arrays(SIXTEEN, scattered(3, 16, d))
 
 
-# --- Real data
+# --- Stored data
+
+
+def told(test: str) -> dict[str, Any]:
+    """What stands in the TOML file beside a test, of its name: tables of texts and of what becomes of them."""
+    return tomllib.loads(Path(test).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def shared(*names: str) -> Path:

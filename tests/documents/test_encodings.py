@@ -17,6 +17,7 @@ from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.streams import _Utf8Raw
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import run_documents
+from worlds import told
 
 
 @pytest.mark.parametrize(
@@ -24,12 +25,7 @@ from wordveil.runs.documents import run_documents
 )
 @pytest.mark.parametrize("name", ["in.txt", "in.jsonl", "in.json", "in.csv", "in.tsv", "in.txt.gz"])
 def test_the_output_is_that_of_the_same_file_in_utf_8(tmp_path, shout, name, encoding):
-    text = {
-        "jsonl": '{"t": "naïve", "é": "ü"}\r\n{"t": "señor"}',
-        "json": '[{"t": "naïve"},\n {"t": "señor", "n": 1}]\n',
-        "csv": 'é,t\n"1",naïve\n2,"ñ, ""x"""\n',
-        "tsv": "é\tt\n1\tnaïve\n",
-    }.get(name.split(".")[1], "naïve señor\r\nüß\n")
+    text = told(__file__)[name.split(".")[1]]
     pack = gzip.compress if name.endswith(".gz") else bytes
     columns = () if "txt" in name else ("t",)
     for folder, written in (("utf-8", "utf-8"), ("other", encoding)):

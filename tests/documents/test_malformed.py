@@ -23,71 +23,30 @@ from wordveil.documents.jsonl import JsonLines
 from wordveil.documents.streams import InputStream
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 from wordveil.runs.documents import run_documents
+from worlds import told
 
 SECRET = "zebrafish"
 
-QUOTES = [
-    (b' "Maria', b'"'), (b'x"Maria', b'"'), (b'\xc2\xa0"Maria', b'"'), (b'"Maria"" said', b'"'), (b'""', b'""'),
-    (b'"a" "Maria', b'"'), (b'5" disk', b""), (b'"a"b"', b""), (b"plain", b'"'), (b'"', b""),
-]  # fmt: skip
 PACKED = zstandard.ZstdCompressor(write_checksum=True).compress(b"zebrafish %d\n" * 5000)
+TOLD = told(__file__)
 CASES = [
+    *((name, content.encode(), *rest) for name, content, *rest in TOLD["cases"]),
+    *(("in.tsv", f"i\tt\tw\n2\t{before}\tzebrafish{after}\n".encode(),
+       r"in\.tsv, line 2: a quote stands .* Choose quoting 'minimal' .*, or 'none'", {})
+      for before, after in TOLD["quotes"]),
     ("in.txt", b"fine\nzebrafish \xff\n",
      r"in\.txt, line 2, byte 15: not valid UTF-8\. .*--encoding windows-1252", {"columns": ()}),
-    ("in.jsonl", b'{"t": "a"}\n{"t": "zebrafish"\n', "line 2: not valid JSON", {}),
     ("in.jsonl", b'{"t": "zebrafish\xff"}\n', "line 1, byte 16: not valid UTF-8", {}),
-    ("in.jsonl", b'{"t": "a"} zebrafish\n', "line 1: more than one JSON value", {}),
-    ("in.jsonl", b'{"t": "a"}\n{"u": "zebrafish", "v": 1}\n', "line 2: no column 't' among its 2", {}),
-    ("in.jsonl", b'{"u": "zebrafish"}\n', "--missing keep .* --missing skip", {}),
-    ("in.jsonl", b'{"zebrafish": {"u": 1}, "T": ""}\n', "among its 2. One differs .* upper and lower", {}),
-    ("in.jsonl", b'{"zebrafish": {"note": "good"}}\n', "no column was chosen among its 1", {"columns": ()}),
-    ("in.jsonl", b'[{"zebrafish": 1}]\n', "no column 't' among its 1", {}),
-    ("in.json", b'[{"zebrafish": 1}]\n', "line 1: no column 't' among its 1", {}),
-    ("in.jsonl", b'{"t": ["a"], "t": 5, "zebrafish": 1}\n', "holds a number, not text", {}),
-    ("in.jsonl", b'{"m": {"t": "a"}, "m": "zebrafish"}\n', r"no column 'm\.t'", {"columns": ["m.t"]}),
-    ("in.jsonl", b'{"t": 5, "u": "zebrafish"}\n', "line 1: column 't' holds a number, not text", {}),
-    ("in.jsonl", b'{"t": {"zebrafish_": 1}}\n', "column 't' holds an object", {}),
-    ("in.jsonl", b'{"t": ["zebrafish", true]}\n', "column 't' holds true or false", {}),
-    ("in.jsonl", b'{"m": [{"t": "zebrafish"}, {"u": ""}]}\n', r"no column 'm\.t'", {"columns": ["m.t"]}),
-    ("in.jsonl", b'{"m": "zebrafish"}\n', r"no column 'm\.t'", {"columns": ["m.t"]}),
-    ("in.jsonl", b'{"t": "a", "m": "zebrafish"}\n', "column 'm' holds no members", {"columns": ["t"], "keep": ["m.x"]}),
-    ("in.jsonl", b'{"t": "a", "u": "zebrafish"}\n', "no column was chosen among its 2", {"columns": ()}),
     ("in.jsonl", b"[" * 100_000, "nested too deeply", {"columns": ()}),
-    ("in.jsonl", b'{"t": "zebrafish\\q"}', "line 1: not valid JSON", {}),
-    ("in.json", b'[\n"a",\n"zebrafish" "b"]', "line 3: not valid JSON", {"columns": ()}),
-    ("in.json", b'[\n"a",\n', "line 3: not valid JSON", {"columns": ()}),
-    ("in.json", b'["zebrafish', "line 1: not valid JSON", {"columns": ()}),
-    ("in.json", b'"a"\n"zebrafish"', "line 2: more text after the JSON value.*jsonl", {"columns": ()}),
-    ("in.json", b"", "not valid JSON", {"columns": ()}),
     ("in.json", b'["zebrafish\xff"]', "byte 11: not valid UTF-8", {"columns": ()}),
     ("in.txt", "zebrafish\n".encode("utf-16-le"), "line 1, byte 0: .* NUL: this looks like UTF-16", {"columns": ()}),
     ("in.txt", "zebrafish\n".encode("utf-16"), "looks like UTF-16.*--encoding utf-16", {"columns": ()}),
-    ("in.csv", b"", "no header line", {}),
-    ("in.csv", b"a,t\n1,x\n1,zebrafish,z\n", "line 3: 3 fields, but the header has 2", {}),
-    ("in.csv", b'a,t\n1,"zebrafish\n', "line 2: a quoted field is not closed", {}),
-    ("in.tsv", b'i\tt\n1\t"by a doctor.\nzebrafish\tis ill"\n', "line 2: a quote stands inside a field", {}),
-    *(("in.tsv", b"i\tt\tw\n2\t" + field + b"\tzebrafish" + rest + b"\n",
-       r"in\.tsv, line 2: a quote stands .* Choose quoting 'minimal' .*, or 'none'", {})
-      for field, rest in QUOTES),
-    ("in.csv", b'a, t, w\n1, "x, zebrafish"\n', "line 2: a quote stands inside a field", {"columns": [" t"]}),
-    ("in.csv", 'a,t,w\n1,\xa0"x, zebrafish"\n'.encode(), "line 2: a quote stands inside a field", {}),
-    ("in.csv", b'a,t\n1,"x"zebrafish\n', "line 2: text follows a closing quote", {}),
     ("in.csv", b"a,t\n1,zebrafish\xff\n", "line 2, byte 11: not valid UTF-8", {}),
-    ("in.csv", b"a,u\n1,zebrafish\n", "line 1: no column 't' among its 2", {}),
-    ("in.csv", b"zebrafish,1\nfish,2\n", "line 1: no column 't' among its 2.*--no-header", {}),
-    ("in.csv", b"zebrafish,T\n1,2\n", "among its 2. One differs .* upper and lower", {}),
-    ("in.csv", b"zebrafish,b\n1,2\n", "no column 'a,b' .* Give --column once for each", {"columns": ["a,b"]}),
-    ("in.csv", b"a,t\nzebrafish\n", "line 2: 1 fields, .* Complete the row", {}),
-    ("in.csv", b"a,t\rzebrafish,2", "lone CR", {}),
-    ("in.csv", b"a,t\n1,zebrafish\n", "line 1: no column 'b'", {"columns": ["t"], "keep": ["b"]}),
-    ("in.tsv", b"a\tt\n1\tzebra\tfish\n", "line 2: 3 fields, but the header has 2", {}),
     ("in.txt.gz", gzip.compress(b"zebrafish\n" * 1000, mtime=0)[:-9], "truncated or damaged", {"columns": ()}),
-    ("in.txt.gz", b"zebrafish", r"not \.gz data, as its name says", {"columns": ()}),
-    ("in.txt.zst", b"zebrafish", r"not \.zst data, as its name says", {"columns": ()}),
     ("in.txt.zst", PACKED[:-7], "damaged", {"columns": ()}),
     ("in.txt.zst", PACKED[:60] + b"zebrafish" + PACKED[69:], "damaged", {"columns": ()}),
-    ("in.parquet", b"zebrafish" * 10, "not a readable Parquet file", {}),
 ]  # fmt: skip
+"""File, its content, what is said of the content, and the choices beside column t."""
 
 
 @pytest.mark.parametrize(("name", "content", "message", "options"), CASES)
@@ -103,11 +62,6 @@ def test_malformed_input_names_its_place_and_no_content(tmp_path, name, content,
         assert SECRET not in "".join(traceback.format_exception_only(chain)).replace(SECRET + "_", "")
         assert SECRET not in repr(vars(chain))
         chain = chain.__context__
-
-
-def test_a_file_that_is_absent_is_named(tmp_path):
-    with pytest.raises(DocumentFormatError, match=r"none\.txt: cannot be opened: No such file"):
-        DocumentSettings().open(tmp_path / "none.txt")
 
 
 json_marks = st.text(st.sampled_from('{}[],:" tux1-\\.eE'), max_size=12)
@@ -200,38 +154,28 @@ def test_a_small_file_that_stands_for_a_long_one_is_read_in_bounded_memory(tmp_p
     assert peak < size / 4
 
 
-def test_unknown_formats_list_the_known_ones(tmp_path):
-    with pytest.raises(ParameterError, match=r"text, jsonl, json, csv, tsv, parquet.*\.txt .*\.gz or \.zst"):
-        DocumentSettings().open(tmp_path / "notes.docx")
-    with pytest.raises(ParameterError, match="format='xml' must be one of"):
-        DocumentSettings(format="xml").open(tmp_path / "notes.txt")
-
-
-def test_tables_without_a_chosen_column_are_refused(tmp_path):
+def test_what_cannot_be_read_at_all_is_told_before_it_is(tmp_path):
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n")
-    with (
-        pytest.raises(ParameterError, match=r"must name the text columns among the 2 of .* head -n 1 .*in\.csv$"),
-        DocumentSettings().open(tmp_path / "in.csv") as reader,
+    for name, options, error, message in (
+        ("none.txt", {}, DocumentFormatError, r"none\.txt: cannot be opened: No such file"),
+        ("notes.docx", {}, ParameterError, r"text, jsonl, json, csv, tsv, parquet.*\.txt .*\.gz or \.zst"),
+        ("notes.txt", {"format": "xml"}, ParameterError, "format='xml' must be one of"),
+        ("in.csv", {}, ParameterError, r"must name the text columns among the 2 of .* head -n 1 .*in\.csv$"),
     ):
-        list(reader)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"delimiter": "ab"}, {"delimiter": '"'}, {"quoting": "some"}, {"section_documents": 0}, {"row_group_rows": 0}],
-)
-def test_details_are_checked(values):
-    with pytest.raises(ParameterError, match=next(iter(values))):
-        FormatDetails(**values)
+        with pytest.raises(error, match=message), DocumentSettings(**options).open(tmp_path / name) as reader:
+            list(reader)
+    for name, value in (
+        ("delimiter", "ab"), ("delimiter", '"'), ("quoting", "some"), ("section_documents", 0), ("row_group_rows", 0),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match=name):
+            FormatDetails(**{name: value})
 
 
 def test_unquoted_tables_refuse_released_texts_that_break_them(tmp_path):
     (tmp_path / "in.tsv").write_bytes(b"a\tt\n1\tx\n")
+    settings = DocumentSettings(columns=("t",), keep_others=True)
     with pytest.raises(DocumentFormatError, match="line 2: a released text holds a delimiter"):
         run_documents(
-            tmp_path / "in.tsv",
-            tmp_path / "out.tsv",
-            lambda block: [["a\tb"] for _ in block],
-            settings=DocumentSettings(columns=("t",), keep_others=True),
+            tmp_path / "in.tsv", tmp_path / "out.tsv", lambda block: [["a\tb"] for _ in block], settings=settings
         )
     assert not (tmp_path / "out.tsv").exists()

@@ -13,6 +13,9 @@ from tests.tables import read_rows, write_rows
 from wordveil.documents import DocumentSettings, FormatDetails, Selection
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import Callbacks, run_documents
+from worlds import told
+
+TOLD = told(__file__)
 
 NAMES = ["in.csv", "in.tsv", "in.jsonl", "in.jsonl.gz", "in.json", "in.parquet"]
 ROWS = [
@@ -102,13 +105,7 @@ def test_a_file_of_texts_alone_asks_nothing(tmp_path, name):
         assert read_rows(target) == [{"text": "GOOD FILM"}, {"text": "BAD FOOD"}]
 
 
-@pytest.mark.parametrize(("name", "content", "kept"), [
-    ("in.csv", "text,n,n\none,hidden,shown\n", "n"),
-    ("in.jsonl", '{"text": "one", "n": "hidden", "n": "shown"}\n', "n"),
-    ("in.json", '[{"n": "hidden", "text": "one", "n": "shown"}]', "n"),
-    ("in.json", '[{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}]', "n"),
-    ("in.jsonl", '{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}', "n.m"),
-])  # fmt: skip
+@pytest.mark.parametrize(("name", "content", "kept"), TOLD["twice"])
 def test_a_kept_column_that_stands_twice_is_refused(tmp_path, name, content, kept):
     (tmp_path / name).write_text(content)
     for which in ({"keep": (kept,)}, {"keep_others": True}):
@@ -208,19 +205,12 @@ NESTED = [{"id": 1, "msg": {"lang": "en", "body": {"text": "one", "at": 5}}, "tu
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.parquet"])
-@pytest.mark.parametrize(("choice", "expected"), [
-    ({"drop_others": True}, {"msg": {"body": {"text": "ONE"}}, "turns": [{"text": "TWO"}]}),
-    ({"keep": ("msg.lang", "turns")}, {"msg": {"lang": "en", "body": {"text": "ONE"}}, "turns": [{"who": "m",
-     "text": "TWO"}]}),
-    ({"keep": ("id", "msg.body")}, {"id": 1, "msg": {"body": {"text": "ONE", "at": 5}}, "turns": [{"text": "TWO"}]}),
-    ({"keep_others": True}, {"id": 1, "msg": {"lang": "en", "body": {"text": "ONE", "at": 5}}, "turns": [{"who": "m",
-     "text": "TWO"}]}),
-])  # fmt: skip
+@pytest.mark.parametrize(("choice", "expected"), TOLD["nested"])
 def test_members_beside_a_nested_text_are_other_columns(tmp_path, name, choice, expected):
     write_rows(tmp_path / name, NESTED)
     target = tmp_path / name.replace("in.", "out.")
     run(tmp_path / name, target, columns=("msg.body.text", "turns.text"), **choice)
-    assert read_rows(target) == [expected]
+    assert read_rows(target) == [json.loads(expected)]
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.parquet"])

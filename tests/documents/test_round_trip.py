@@ -15,59 +15,21 @@ from wordveil.arrays import ReleasedText
 from wordveil.documents import FORMATS, DocumentSettings, FormatDetails, Selection, guess_format, streams
 from wordveil.errors import DocumentFormatError
 from wordveil.runs.documents import run_documents
+from worlds import told
 
-BOM = b"\xef\xbb\xbf"
+TOLD = told(__file__)
+SETS = TOLD.pop("sets")
+WHOLE = {name: [text.encode() for text in texts] for name, texts in TOLD.items()}
+PLAIN = [*WHOLE["plain"], b"x" * 3_000_000 + b"\n" + b"y" * 100]
 
-PLAIN = [
-    b"",
-    b"\n",
-    b"\n\n\n",
-    b"one line without end",
-    b"one\ntwo\r\nthree\n\nfive",
-    BOM + b"with a mark\n",
-    BOM,
-    "U+0085\x85 inside\u2028 and \u2029 too\x0b\x0c\x1c\n".encode(),
-    b"lone\rCR\r\r\n",
-    b"NUL \x00 inside\n\x00\n",
-    "naïve 日本語 👩‍👩‍👧 e\u0301 עברית\n".encode(),
-    b"x" * 3_000_000 + b"\n" + b"y" * 100,
-]
 
-JSON_LINES = [
-    b'{"text": "a"}\n',
-    b'{"text":"a","n":1.0e5,"big":123456789012345678901234567890}',
-    b'{ "n" : 1 ,"text"  :   "a\\n\\"b\\"" , "z":null}\r\n\r\n{"text":null}\n \n',
-    BOM + '{"text": "日本 \u2028 é", "o": "\\u00e9\\/"}\n'.encode(),
-    b'{"text": ["a", null, ["b"], []], "x": {"text": 5}}\n{"text": []}\n',
-    b'{"text": "\\ud800 lone", "k": "v"}\n',
-    b'{"text": "nul \\u0000 here", "text": "twice"}\n',
-]
-
-JSON_FILES = [
-    b"[]",
-    BOM + b" [ ] \n",
-    b'["a", "b"]',
-    b"[null]\n",
-    b'"only"',
-    json.dumps(["x" * 1000, "é"] * 3000, indent=2, ensure_ascii=False).encode() + b"\n",
-]
-
-TABLES = [
-    b"id,text\n1,a\n2,b\n",
-    b"id,text\n1,a\n2,",
-    b'id,text\r\n1,"a, ""b""\r\nc\n"\r\n\r\n2,\r\n',
-    b'"id","text","z"\n"1","a","q"\n"2","","r, s"\n',
-    BOM + "text;id\nnaïve;1\n".encode(),
-    b"text|id\na\x00b|1\n",
-    b'text,id\n" lead",1\n',
-    b'text\n""\na\n\n"b,c"\n',
-]
+JSON_FILES = [*WHOLE["json_files"], json.dumps(["x" * 1000, "é"] * 3000, indent=2, ensure_ascii=False).encode() + b"\n"]
 
 
 def test_isal_reads_and_writes_the_text_that_zlib_does(tmp_path, monkeypatch):
     """Several members, long and short; damage to any byte of the second is found, or changes nothing."""
     pytest.importorskip("isal", reason="needs the extra fast-gzip")
-    data = [*PLAIN, *JSON_LINES, *TABLES]
+    data = [*PLAIN, *WHOLE["json_lines"], *WHOLE["tables"]]
     made = {}
     for library in ("isal", "zlib"):
         monkeypatch.setattr(streams, "gzip_library", lambda library=library: library)
@@ -113,8 +75,8 @@ def test_plain_text_is_unchanged_by_identity(tmp_path, identity, content, whole)
 
 
 @pytest.mark.parametrize(("name", "content"), [
-    *(("in.jsonl", each) for each in JSON_LINES), *(("in.json", each) for each in JSON_FILES),
-    *(("in.csv", each) for each in TABLES), ("in.tsv", b'label\ttext\n"1"\t"a ""b"" c"\n2\t""\n'),
+    *(("in.jsonl", each) for each in WHOLE["json_lines"]), *(("in.json", each) for each in JSON_FILES),
+    *(("in.csv", each) for each in WHOLE["tables"]), ("in.tsv", b'label\ttext\n"1"\t"a ""b"" c"\n2\t""\n'),
 ])  # fmt: skip
 def test_files_are_unchanged_by_identity(tmp_path, identity, name, content):
     written = run_bytes(tmp_path, name, content, identity, columns=() if name == "in.json" else ("text",))
@@ -294,20 +256,8 @@ def test_a_first_line_of_texts_does_not_choose_where_columns_end(tmp_path, shout
         run_bytes(tmp_path, "in.csv", line + b"\n", shout, columns=("2",), details=details)
 
 
-SETS = [
-    ("documents/imdb.test10k.jsonl.gz", ("text",), 10_000),
-    ("documents/agnews.test.tsv", ("title", "description"), 7_600),
-    ("documents/yahoo2.test.jsonl.gz", ("text",), 418),
-    ("documents/20news.test.jsonl.gz", ("text",), 7_532),
-    ("privacy/presidio-synth.jsonl.gz", ("text",), 1_500),
-    ("privacy/sms-spam.tsv", ("text",), 5_574),
-    ("privacy/mts-dialog.test.jsonl.gz", ("note", "dialogue"), 200),
-    ("sentences/mr.tsv", ("text",), 10_662),
-]
-
-
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "columns", "documents"), SETS)
+@pytest.mark.parametrize(("name", "columns", "documents"), [(name, *row) for name, row in SETS.items()])
 def test_identity_over_real_data(tmp_path, identity, data_directory, name, columns, documents):
     source = data_directory / name
     target = tmp_path / source.name

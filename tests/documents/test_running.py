@@ -15,27 +15,13 @@ from tests.beside import names
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import Callbacks, run_documents
+from worlds import told
+
+TOLD = told(__file__)
 
 LINES = b"".join(b'{"t": "line number %d", "n": %d}\n' % (n, n) for n in range(200))
-PIPE = """
-import sys
-from wordveil.documents import DocumentSettings
-from wordveil.runs.documents import run_documents
-form, encoding, *columns = sys.argv[1:]
-chosen = {"format": form, "encoding": encoding, "columns": tuple(columns), "keep_others": True}
-settings = DocumentSettings(line_buffered=True, **chosen)
-shout = lambda block: [[text and text.upper() for text in record.texts] for record in block]
-run_documents("-", "-", shout, settings=settings)
-"""
-MEMORY = """
-import tracemalloc
-from wordveil.documents import DocumentSettings
-from wordveil.runs.documents import run_documents
-settings = DocumentSettings(block_characters=500_000)
-tracemalloc.start()
-run_documents("in.txt", "out.txt", lambda block: [record.texts for record in block], settings=settings)
-print(tracemalloc.get_traced_memory()[1])
-"""
+PIPE = TOLD["pipe"]
+MEMORY = TOLD["memory"]
 
 
 @pytest.mark.parametrize("name", ["in.txt", "in.jsonl.gz", "in.jsonl.zst"])
@@ -63,11 +49,7 @@ def test_output_bytes_do_not_depend_on_the_block(tmp_path, shout, name):
     assert calls[-1] == 1
 
 
-@given(
-    st.lists(st.integers(1, 30), max_size=60),
-    st.integers(1, 20),
-    st.integers(1, 100),
-)
+@given(st.lists(st.integers(1, 30), max_size=60), st.integers(1, 20), st.integers(1, 100))
 def test_blocks_keep_all_records_and_end_at_sections_or_inside_one(sizes, section, budget):
     settings = DocumentSettings(block_characters=budget)
     records = [

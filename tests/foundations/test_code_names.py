@@ -11,18 +11,9 @@ import wordveil as wv
 from wordveil.errors import CertificateError
 from wordveil.promises.certificates import code_name, identity
 from wordveil.runs.rebuilding import rebuilt
+from worlds import told
 
-CODE = """
-from dataclasses import dataclass
-@dataclass(frozen=True)
-class Mine:
-    scale: float = 1.0
-    def between(self): return {result}
-def made():
-    @dataclass(frozen=True)
-    class Mine: pass
-    return Mine
-"""
+CODE, HOLDING = told(__file__).values()
 NO_INDEX = {
     "a folder": {"dir_info": {}},
     "a wheel": {"archive_info": {}},
@@ -121,9 +112,6 @@ def test_an_installed_mechanism_is_rebuilt_from_its_name_in_a_report(monkeypatch
     made = install(monkeypatch, tmp_path, code, source=source, offers=offers).ClusterResponse(epsilon=3.0, k=4)
     assert "class='mine==1.0" in identity(made)
     assert rebuilt(identity(made)) == made
-
-
-HOLDING = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Holding:\n    held: object\n"
 
 
 @pytest.fixture

@@ -11,18 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordveil import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import compose_releases, compose_tokens, require_same_promise, to_local
-from wordveil.promises.guarantees import (
-    LocalDP,
-    MetricDP,
-    NeighbourDP,
-    NoGuarantee,
-    PrivacyUnit,
-    Standing,
-    weakest,
-    within_scope,
-)
+from wordveil.promises.guarantees import PrivacyUnit, weakest, within_scope
 from wordveil.promises.rounding import round_down, round_up
 
 SCOPE = ("vocabulary 5f2c", "reading 07aa")
@@ -35,16 +27,10 @@ KINDS = [METRIC, LOCAL, NEIGHBOUR]
 positive = st.floats(1e-6, 1e6)
 slacks = st.none() | st.floats(0, 10)
 metric_dp = st.builds(
-    MetricDP,
-    epsilon=positive,
-    metric=st.just("euclidean"),
-    delta=st.floats(0, 0.3),
-    slack=slacks,
-    largest_distance=st.none() | positive,
-    standing=st.sampled_from(Standing),
+    MetricDP, epsilon=positive, metric=st.just("euclidean"), delta=st.floats(0, 0.3), slack=slacks,
+    largest_distance=st.none() | positive, standing=st.sampled_from(Standing), scope=st.just(SCOPE),
     assumptions=st.lists(st.sampled_from(["a", "b", "c"]), max_size=2).map(tuple),
-    scope=st.just(SCOPE),
-)
+)  # fmt: skip
 
 
 @given(st.floats(0, exclude_min=True, allow_infinity=False), st.integers(1, 6))
@@ -187,11 +173,8 @@ def test_tokens_sum_to_at_least_their_losses(guarantee, distances):
 
 def test_token_sums_that_mean_nothing_are_refused():
     assert compose_tokens(NOTHING, [1.0]) is NOTHING
-    for guarantee in (
-        NEIGHBOUR,
-        replace(METRIC, unit=PrivacyUnit.DOCUMENT_WORD),
-        replace(LOCAL, unit=PrivacyUnit.TEXT),
-    ):
+    words, texts = replace(METRIC, unit=PrivacyUnit.DOCUMENT_WORD), replace(LOCAL, unit=PrivacyUnit.TEXT)
+    for guarantee in (NEIGHBOUR, words, texts):
         with pytest.raises(GuaranteeError, match="does not sum over tokens"):
             compose_tokens(guarantee, [1.0])
     with pytest.raises(GuaranteeError, match="do not differ"):

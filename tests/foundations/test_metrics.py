@@ -26,18 +26,12 @@ def test_euclidean_is_the_norm_of_the_difference(a, b):
     assert distances(Euclidean(), a, b) == pytest.approx(np.array(expected), rel=1e-12, abs=1e-150)
 
 
-def test_angular_is_the_angle():
+def test_angular_is_the_angle_small_ones_too_and_a_zero_vector_is_refused_by_its_row():
     expected = [[math.acos(max(-1, min(1, x @ y / np.sqrt(x @ x * (y @ y))))) for y in POINTS] for x in POINTS]
     assert distances(Angular(), POINTS, POINTS) == pytest.approx(np.array(expected), abs=3e-8)  # acos near 0 is coarse
-
-
-@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 0.5, math.pi / 2, 3.0, math.pi])
-def test_angular_keeps_small_angles(angle):
-    pair = distances(Angular(), np.array([[1.0, 0.0]]), np.array([[7 * math.cos(angle), 7 * math.sin(angle)]]))
-    assert pair[0, 0] == pytest.approx(angle, rel=1e-7, abs=1e-15)
-
-
-def test_angular_refuses_a_zero_vector_by_its_row():
+    for angle in (0.0, 1e-12, 1e-6, 0.5, math.pi / 2, 3.0, math.pi):
+        pair = distances(Angular(), np.array([[1.0, 0.0]]), np.array([[7 * math.cos(angle), 7 * math.sin(angle)]]))
+        assert pair[0, 0] == pytest.approx(angle, rel=1e-7, abs=1e-15)
     with pytest.raises(ParameterError, match="row 1' is a zero vector"):
         Angular().coordinates(np.array([[1.0, 0.0], [0.0, 0.0]]))
 

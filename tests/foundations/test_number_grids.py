@@ -14,6 +14,9 @@ import wordveil as wv
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.grids import moved, noise_counts
 from wordveil.promises import number_grids
+from worlds import told
+
+TOLD = told(__file__)
 
 TOTAL = 2**64
 CASES = [(2, 1.0), (2, 60.0), (3, 1e-9), (5, 0.3), (7, 700.0), (40, 0.05), (60, 2.5)]
@@ -89,15 +92,7 @@ def test_the_claim_is_per_step_and_stops_at_the_range():
     assert (claim.loss(1), claim.loss(24), claim.loss(1000), claim.slack) == (0.5, 12.0, 12.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("grid", "texts"),
-    [
-        ("number=0:1:0.25@1", ["0", "0.25", "0.5", "0.75", "1"]),
-        ("money=10:1000:10:log@1", ["$10", "$100", "$1000"]),
-        ("date=2024-02-27:2024-03-02:2@1", ["2024-02-27", "2024-02-29", "2024-03-02"]),
-        ("year=1900:2000:50@1", ["1900", "1950", "2000"]),
-    ],
-)
+@pytest.mark.parametrize(("grid", "texts"), TOLD["points"].items())
 def test_points_are_written(grid, texts):
     made = wv.NumberGrid.parse(grid)
     assert [made.text(i) for i in range(made.points)] == texts
@@ -115,18 +110,9 @@ def test_the_nearest_point_is_found(value, text):
     assert gaps[grid.nearest(value)] == pytest.approx(min(gaps), abs=1e-6)
 
 
-IMPOSSIBLE = {
-    "grid": ["number=0:10", "number=a:10:1@1"],
-    "kind": ["telephone=0:10:1@1"],
-    "scale": ["number=0:10:1:cubic@1", "date=2024-01-01:2024-02-01:2:log@1"],
-    "epsilon": ["number=0:10:1@0", "number=0:10:1@nan"],
-    "step": ["number=0:10:0@1", "number=1:10:1:log@1", "date=2024-01-01:2024-02-01:1.5@1"],
-    "low": ["number=-1:10:1@1", "number=0:10:2:log@1", "date=1:10:1@1"],
-    "high": ["number=10:10:1@1", "number=0:1:2@1", "number=0:1e9:1@1", "number=0:inf:1@1"],
-}
-
-
-@pytest.mark.parametrize(("named", "text"), [(named, text) for named, texts in IMPOSSIBLE.items() for text in texts])
+@pytest.mark.parametrize(
+    ("named", "text"), [(named, text) for named, texts in TOLD["impossible"].items() for text in texts]
+)
 def test_impossible_grids_are_refused(named, text):
     with pytest.raises(ParameterError, match=f"^{named}="):
         wv.NumberGrid.parse(text)

@@ -119,19 +119,17 @@ in_children = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system ha
 
 
 @in_children
-def test_a_forked_child_has_a_key_of_its_own():
+def test_a_forked_child_has_a_key_of_its_own_unless_one_was_given_and_no_test_source():
     source = RandomSource()
     ours = source.export_key()
     children = {in_fork(source.export_key) for _ in range(2)}
     assert len(children | {ours}) == 3
     assert source.export_key() == ours
-
-
-@in_children
-def test_a_key_that_was_given_stays_in_a_forked_child():
-    source = RandomSource(KEY)
-    assert {in_fork(source.export_key) for _ in range(2)} == {KEY}
-    in_fork(lambda: source.check_repeats() or b"")
+    given = RandomSource(KEY)
+    assert {in_fork(given.export_key) for _ in range(2)} == {KEY}
+    in_fork(lambda: given.check_repeats() or b"")
+    seeded = seeds.source(1)
+    assert in_fork(lambda: str(seeded.is_test_source).encode()) == b"False"
 
 
 @in_children
@@ -170,12 +168,6 @@ def test_a_lane_carried_over_a_fork_draws_other_noise():
     again = RandomSource(KEY).stream("document").lane(3)
     again.standard_normal(3)
     assert again.random(4).tobytes() == ours[:32], "the parent goes on where it stood"
-
-
-@in_children
-def test_a_seeded_source_is_no_test_source_after_a_fork():
-    source = seeds.source(1)
-    assert in_fork(lambda: str(source.is_test_source).encode()) == b"False"
 
 
 @pytest.mark.parametrize("transport", [pickle.dumps, copy.copy, copy.deepcopy])

@@ -75,20 +75,14 @@ def test_every_choice_that_discloses_says_so_and_what_is_disclosed_is_assumed_to
     assert assumed is None or assumed in with_it.assumptions[1]
     assert assumed is None or assumed not in plain.assumptions[1]
     assert "positions of tokens, punctuation and layout" in plain.assumptions[1]
-
-
-def test_length_layout_and_cuts_are_always_disclosed():
     assert "the number of tokens" in disclosures(TextOptions())[0]
     assert "a hyphen or an apostrophe" in disclosures(TextOptions())[1]
 
 
-def test_the_unit_follows_per():
+def test_the_unit_follows_per_and_a_test_source_voids_the_guarantee():
     assert effective_guarantee(CLAIM, TextOptions(), test_source=False).unit is CLAIM.unit
     changed = effective_guarantee(CLAIM, TextOptions(per="document"), test_source=False)
     assert (changed.unit, changed.epsilon) == (PrivacyUnit.DOCUMENT_WORD, CLAIM.epsilon)
-
-
-def test_a_test_source_voids_the_guarantee():
     void = effective_guarantee(CLAIM, TextOptions(), test_source=True)
     assert isinstance(void, NoGuarantee)
     assert void.standing is Standing.REFUTED

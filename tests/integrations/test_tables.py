@@ -13,6 +13,7 @@ import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.runs.tables import chosen_columns, released_columns
+from worlds import told
 
 TEXTS = [*leak_free.PROMPTS, None, "", "the same", "the same"]
 ROWS = {"id": list(range(len(TEXTS))), "text": TEXTS, "note": TEXTS[::-1]}
@@ -113,7 +114,7 @@ def test_the_expression_of_polars_releases_its_column():
         pl.DataFrame(MORE).lazy().select(sanitized("age")).collect()
 
 
-def test_arrow_keeps_types_and_reads_batch_by_batch():
+def test_arrow_keeps_types_and_reads_batch_by_batch_and_takes_ids_with_a_table_alone():
     pa, sanitize = adapter("pyarrow")
     schema = pa.schema({"id": pa.int64(), "text": pa.large_string(), "note": pa.string()}, metadata={"x": "Uppsala"})
     table = pa.table(ROWS, schema=schema)
@@ -127,14 +128,10 @@ def test_arrow_keeps_types_and_reads_batch_by_batch():
     leak_free.check_release(*read["text"].drop_null().to_pylist())
     with pytest.raises(ParameterError, match="unnamed: id, note"):
         sanitize(table.to_reader(), ["text"])
+    with pytest.raises(ParameterError, match="must come with a table"):
+        sanitize(table.to_reader(), ["text"], ids=IDS)
     private = pa.table({"text": pa.array(["Uppsala", "Maria"]).dictionary_encode()})
     assert sanitize(private, ["text"], leak_free.sanitizer()).table.schema.field("text").type == pa.string()
-
-
-def test_ids_come_with_a_table_whose_rows_they_name():
-    pa, sanitize = adapter("pyarrow")
-    with pytest.raises(ParameterError, match="must come with a table"):
-        sanitize(pa.table({"text": ["good film"]}).to_reader(), ["text"], ids=["a"])
 
 
 def test_hugging_face_data_sets_are_drawn_afresh_and_saved_with_their_promise(tmp_path):
@@ -171,17 +168,7 @@ def test_no_column_is_copied_that_was_not_named(library):
     none = sanitize(table, ["note"], drop_others=True)
     assert not any(copied in line for line in none.disclosed)
     assert list(read(sanitize(none.table, ["note"]).table)) == list(read(none.table)) == ["note"]
-    for columns, choice, message in (
-        (["nots"], {}, r"columns='nots' is no column of the table\. Did you mean 'note'\?"),
-        (["note", "note"], {}, "columns='note' is given twice"),
-        ("note", {}, "columns='note' must be a list of names; put a single one in brackets"),
-        ([], {}, "must name at least one column of texts"),
-        (["note"], {"keep": ["agee"]}, r"keep='agee' is no other column of the table\. Did you mean 'age'\?"),
-        (["note"], {"keep": ["note"]}, "keep='note' is released already"),
-        (["note"], {"keep": "age"}, "keep='age' must be a list of names"),
-        (["note"], {"keep": ["age"], "drop_others": True}, "cannot be combined with drop_others=True"),
-        (["age"], {"drop_others": True}, "columns='age' must hold text or nothing; row 0 holds int"),
-    ):
+    for columns, choice, message in told(__file__)["refused"]:
         with pytest.raises(ParameterError, match=message):
             sanitize(table, columns, **choice)
 
@@ -307,11 +294,8 @@ def test_one_name_never_copies_a_column_and_an_index_of_pandas():
 @pytest.mark.parametrize("kind", ["object", "a struct without fields"])
 def test_polars_refuses_what_cannot_be_written_again(kind):
     pl, sanitize = adapter("polars")
-    values = (
-        pl.Series("code", [object()], dtype=pl.Object)
-        if kind == "object"
-        else pl.Series("code", [{}], dtype=pl.Struct([]))
-    )
+    value, dtype = (object(), pl.Object) if kind == "object" else ({}, pl.Struct([]))
+    values = pl.Series("code", [value], dtype=dtype)
     with pytest.raises(ParameterError, match="holds a type that no Parquet file holds"):
         sanitize(pl.DataFrame({"note": ["a house"]}).with_columns(values), ["note"], keep=["code"])
 

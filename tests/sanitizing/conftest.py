@@ -5,13 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import seeds
 from wordveil.files.secret import Secret
-from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 from worlds import made_up
-
-KEY = seeds.key(16)
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +28,6 @@ def far_apart() -> Embeddings:
     """Words so far apart that every mechanism at epsilon 1 returns its input, up to e^-28."""
     words = ["cat", "dog", "tree", "house", "river", "stone"]
     return Embeddings.from_arrays(words, 1000.0 * np.eye(6), name="far apart")
-
-
-@pytest.fixture
-def source() -> RandomSource:
-    return RandomSource(KEY)
 
 
 @pytest.fixture

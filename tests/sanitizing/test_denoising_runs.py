@@ -152,12 +152,8 @@ def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
 ])  # fmt: skip
 def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(1))
-    report = wv.sanitize_documents(
-        folder / "in.jsonl",
-        folder / "again.jsonl",
-        sanitizer,
-        settings=DocumentSettings(columns=("text",), keep_others=True),
-    )
+    settings = DocumentSettings(columns=("text",), keep_others=True)
+    report = wv.sanitize_documents(folder / "in.jsonl", folder / "again.jsonl", sanitizer, settings=settings)
     write_report(report, folder / "again.json", Evidence.of_run(sanitizer, report))
     assert ReleaseReport.load(folder / "again.json").options == options
 

@@ -24,7 +24,9 @@ from wordveil.metrics.distances import Mahalanobis
 from wordveil.promises.certificates import identity
 from wordveil.runs.tables import released_columns
 from wordveil.sanitizing import assembly, places
-from worlds import SIXTEEN, sixteen
+from worlds import SIXTEEN, sixteen, told
+
+TOLD = told(__file__)
 
 VOCABULARY = sixteen()
 DEFAULTS = wv.TextOptions()
@@ -107,28 +109,7 @@ def test_a_rate_is_one_rate_however_it_is_written(kind):
         kind(epsilon=np.float32(8))
 
 
-PACKAGE = """
-from dataclasses import InitVar, dataclass, field
-import wordveil as wv
-from wordveil.mechanisms.base import VectorMechanism
-@dataclass(frozen=True, kw_only=True)
-class Holding(wv.Euclidean):
-    name = "own"
-    held: object = None
-@dataclass(frozen=True, kw_only=True)
-class Shifted(VectorMechanism):
-    held: tuple
-    name = "shifted"
-    def fit(self, embeddings):
-        return wv.ClippedLaplace(epsilon=0.01).fit(embeddings)
-@dataclass(frozen=True, kw_only=True)
-class Calibrated(wv.MultivariateLaplace):
-    diameter: InitVar[float]
-    epsilon: float = field(init=False)
-    def __post_init__(self, diameter):
-        object.__setattr__(self, "epsilon", 8.0 / diameter)
-        super().__post_init__()
-"""
+PACKAGE = TOLD["package"]
 
 
 @pytest.fixture
@@ -349,32 +330,11 @@ def test_a_document_is_the_same_in_all_releases_that_are_added_up():
     assert "the same in all releases that are added up" in assumed
 
 
-RETRY = """
-import sys, numpy as np, wordveil as wv
-from wordveil.mechanisms.on_grid import RadialRandomizer
-from wordveil.metrics.distances import Mahalanobis
-from wordveil.randomness import RandomSource
-from wordveil.vocabulary.table import Embeddings
-words = "aa bb cc dd ee".split()
-table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
-options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
-metric = Mahalanobis(whitening=np.eye(1))
-for mechanism in (wv.SanText(epsilon=0.1, metric=metric), wv.TEM(epsilon=0.1)):
-    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes.fromhex(sys.argv[1])))
-    print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
-"""
-
-
 def test_a_retry_in_another_process_draws_the_same_noise():
-    answers = {
-        subprocess.run(
-            [sys.executable, "-c", RETRY, seeds.key(16).hex()],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
+    command, answers = [sys.executable, "-c", TOLD["retry"], seeds.key(16).hex()], set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        answers.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
     assert len(answers) == 1
 
 

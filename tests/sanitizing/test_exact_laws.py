@@ -25,6 +25,7 @@ from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, Privacy
 from wordveil.randomness import multiply_high
 from wordveil.sanitizing.fitting import fit_words
 from wordveil.text import surrogates
+from worlds import told
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -38,15 +39,8 @@ def two_values_of_each_kind():
     surrogates._spans.cache_clear()
 
 
-# Words on a line: a plain set, one with equal and nearly equal words, one with an entry that may not be output, and
-# one with a hyphenated entry. Their second coordinate serves angles.
-TABLES = {
-    "plain": {"aa": 0.0, "bb": 0.4, "cc": 1.0},
-    "five": {"aa": 0.0, "bb": 0.4, "cc": 1.0, "dd": 1.1, "ee": 3.0},
-    "twins": {"aa": 0.5, "bb": 0.5, "cc": 0.500001, "dd": 2.0},
-    "barred": {"aa": 0.0, "bb": 0.4, "cc": 1.0, "7": 0.2},
-    "joined": {"aa": 0.0, "aa-bb": 0.7, "cc": 1.0},
-}
+TOLD = told(__file__)
+TABLES = TOLD["tables"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,10 +280,6 @@ def hold(config, one, other):
 
 # Whole configurations.
 
-ITEMS = ["aa", "bb", "cc", "aa", "bb", "zz", "yy", "zz", "7", "8", "AA", "Bb", "Zz", "pp", "PP", "<b>", "<B>", "<i>",
-         "zz-yy", "aa-zz", "aa-bb", "zz,", "aa,", "7", "19", "@me", "me@it.org", "you@me.de"]  # fmt: skip
-
-
 VALUES = {
     "unknown": ["random", "random", "typed", "drop", "mask"],
     "per": ["token", "document"],
@@ -344,8 +334,8 @@ def fits(mechanism, metric):
 @st.composite
 def pairs(draw):
     """Two documents of one or two texts; in the second, some words of the first stand replaced, here or throughout."""
-    items = draw(st.lists(st.sampled_from(ITEMS), min_size=1, max_size=3))
-    new = draw(st.sampled_from(ITEMS))
+    items = draw(st.lists(st.sampled_from(TOLD["items"]), min_size=1, max_size=3))
+    new = draw(st.sampled_from(TOLD["items"]))
     place = draw(st.integers(0, len(items) - 1))
     everywhere = draw(st.booleans())
     other = [new if i == place or (everywhere and item == items[place]) else item for i, item in enumerate(items)]
@@ -402,12 +392,7 @@ def joined(self, ids, draws, **how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forgotten", [
-    "which listed public words stand where",
-    "which tokens are unknown",
-    "which tokens are typed",
-    "which positions of a document",
-])  # fmt: skip
+@pytest.mark.parametrize("forgotten", TOLD["forgotten"])
 def test_an_assumption_that_is_not_printed_is_found(monkeypatch, forgotten):
     real = releases._agreement
     monkeypatch.setattr(
@@ -467,17 +452,10 @@ def test_a_word_in_two_texts_of_a_record_is_drawn_once():
 
 
 METRIC = wv.TextOptions(unknown="typed", numbers="metric", grids=(GRID,), per="document")
-TYPED = [
-    ("7 aa 9", "5 aa 9"),
-    ("1 aa 19", "19 aa 2"),
-    ("7 7", "9 5"),
-    ("@me aa", "@you bb"),
-    ("me@it.org 5 aa", "you@me.de 9 aa"),
-]
 
 
 @pytest.mark.parametrize("options", [METRIC, replace(METRIC, numbers="unknown", grids=())])
-@pytest.mark.parametrize("pair", TYPED)
+@pytest.mark.parametrize("pair", TOLD["typed"])
 def test_typed_tokens_keep_what_is_printed(options, pair):
     one, other = ((document.replace(" ", "; "),) for document in pair)
     assert hold(replace(DEFAULT, options=options), one, other)
@@ -497,8 +475,8 @@ def test_numbers_drawn_at_three_times_their_epsilon_are_noticed(monkeypatch):
         monkeypatch.setattr(place, "noise_counts", sharper)
     monkeypatch.setattr(grids, "_bounds", grids._bounds.__wrapped__)
     with pytest.raises(AssertionError):
-        test_typed_tokens_keep_what_is_printed(METRIC, TYPED[0])
-    test_typed_tokens_keep_what_is_printed(METRIC, TYPED[3])
+        test_typed_tokens_keep_what_is_printed(METRIC, TOLD["typed"][0])
+    test_typed_tokens_keep_what_is_printed(METRIC, TOLD["typed"][3])
 
 
 def test_surrogates_that_depend_on_the_token_are_noticed(monkeypatch):

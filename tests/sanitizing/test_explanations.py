@@ -107,8 +107,7 @@ def test_the_typical_distance_is_not_that_of_the_pairs_asked_for(tiny):
 
 
 @pytest.mark.parametrize(
-    "guarantee",
-    [NoGuarantee(reason="it leaks"), NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED)],
+    "guarantee", [NoGuarantee(reason="it leaks"), NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED)]
 )
 def test_other_promises_have_no_worked_pairs(tiny, guarantee):
     explained = explain(tiny, guarantee)

@@ -12,7 +12,7 @@ import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.runs.beforehand import FirstReading, UserBudget
-from worlds import made_up
+from worlds import made_up, told
 
 ALLOWED = 20  # tokens a person
 COLUMN = DocumentSettings(columns=("text",), keep=("id",))
@@ -130,10 +130,7 @@ def test_ids_and_a_budget_together_name_what_is_left(words, tmp_path):
     assert released[1].items() <= released[0].items()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [({"id": "d0-1"}, "in 1 documents"), ({"id": " "}, "has no value")],
-)
+@pytest.mark.parametrize(("wrong", "said"), [({"id": "d0-1"}, "in 1 documents"), ({"id": " "}, "has no value")])
 def test_ids_that_name_no_single_document_are_refused(words, tmp_path, wrong, said):
     table = [*rows(words, 5)]
     table[3] |= wrong
@@ -186,13 +183,7 @@ def test_what_can_be_read_once_or_skips_documents_is_refused(words, tmp_path, ho
             wv.sanitize_documents(table, tmp_path / "out.csv", metric, settings=COLUMN, **how)
 
 
-UNREADABLE = {
-    "absent.csv": "id,text\nd1,a b\n",
-    "twice.csv": "id,person,text,person\nd1,ann,a b,bob\n",
-    "list.jsonl": '{"id": "d1", "person": ["ann", "bob"], "text": "a b"}\n',
-    "object.jsonl": '{"id": "d1", "person": {"name": "ann"}, "text": "a b"}\n',
-    "twice.jsonl": '{"id": "d1", "person": "ann", "person": "bob", "text": "a b"}\n',
-}
+UNREADABLE = told(__file__)["unreadable"]
 
 
 @pytest.mark.parametrize("name", UNREADABLE)

@@ -6,9 +6,11 @@ import string
 import sys
 import warnings
 from collections import Counter
+from contextlib import nullcontext
 from itertools import islice
 
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -19,27 +21,12 @@ from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
 from wordveil.sanitizing import input_watch
 from wordveil.text.characters import letters_by_script
+from worlds import told
 
 pytestmark = pytest.mark.filterwarnings("error::wordveil.errors.ForeignTextWarning")
 
-ENGLISH = (
-    "Mrs Miller has had bad headaches for three weeks, and takes a painkiller every day. She was examined in the "
-    "clinic yesterday, but the doctors found nothing unusual. Her son lives in the city and visits her on Sundays. "
-)
-FOREIGN = {
-    "German": "Frau Müller klagt seit drei Wochen über starke Kopfschmerzen und nimmt täglich ein Schmerzmittel. Sie "
-    "wurde gestern in der Klinik untersucht, aber die Ärzte fanden nichts Auffälliges.",
-    "French": "Madame Martin se plaint depuis trois semaines de violents maux de tête et prend chaque jour un "
-    "médicament contre la douleur. Les médecins de la clinique n'ont rien trouvé d'anormal hier.",
-    "Spanish": "La señora García se queja desde hace tres semanas de fuertes dolores de cabeza y toma cada día un "
-    "analgésico. Ayer los médicos de la clínica no encontraron nada extraño.",
-    "Finnish": "Rouva Virtanen on valittanut kolme viikkoa kovaa päänsärkyä ja ottaa joka päivä särkylääkettä. "
-    "Lääkärit tutkivat hänet eilen klinikalla, mutta eivät löytäneet mitään poikkeavaa.",
-    "Russian": "Пациентка три недели жалуется на сильную головную боль и каждый день принимает лекарство.",
-    "Arabic": "تعاني المريضة من صداع شديد منذ ثلاثة أسابيع وتتناول مسكنا كل يوم.",
-    "Chinese": "病人三周以来一直头痛，每天服用止痛药。昨天她在医院接受了检查，但医生没有发现异常。",
-    "Greek": "Η ασθενής παραπονιέται εδώ και τρεις εβδομάδες για έντονους πονοκεφάλους.",
-}
+TOLD = told(__file__)
+ENGLISH, FOREIGN = TOLD["english"], TOLD["foreign"]
 
 
 @pytest.fixture(scope="module")
@@ -200,32 +187,20 @@ def test_what_comes_after_the_sample_is_told_of_at_the_end(table, tmp_path):
     assert "though fewer were at the beginning" in str(told[0])
 
 
-class StopError(Exception):
-    """Ends a run from outside."""
-
-
 def test_a_resumed_run_is_not_judged_again(table, tmp_path):
     folder = documents(tmp_path, {f"{i}.txt": FOREIGN["German"] for i in range(3)})
     output = tmp_path / "out"
 
-    def run(resume, stop_after):
+    def run(resume, progress=None):
         own = wv.Sanitizer(table, wv.NeighbourResponse(), source=wv.run_source(output, resume=resume))
         watch, told = watched(own)
-        done = []
-
-        def progress(*_):
-            done.append(1)
-            if len(done) == stop_after:
-                raise StopError
-
-        try:
+        with pytest.raises(KeyboardInterrupt) if progress else nullcontext():
             wv.sanitize_documents(folder, output, own, resume=resume, progress=progress, watch=watch)
-        except StopError:
-            assert journal_path(output).exists()
         return told
 
-    assert len(run(resume=False, stop_after=2)) == 1
-    assert run(resume=True, stop_after=99) == []
+    assert len(run(resume=False, progress=interrupt_after(1))) == 1
+    assert journal_path(output).exists()
+    assert run(resume=True) == []
     assert len(list(output.iterdir())) == 3
 
 
@@ -262,19 +237,12 @@ def test_a_service_and_a_job_warn_of_nothing(table):
 
 # English of every kind, with its names, typing errors, abbreviations and redactions.
 
-SETS = {
-    "20news.test.jsonl.gz": "text", "agnews.test.tsv": "description", "cfpb-complaints.jsonl.gz": "text",
-    "imdb.test10k.jsonl.gz": "text", "medquad-sample.jsonl.gz": "answer", "multidogo-customer.jsonl.gz": "text",
-    "reddit-mental-health.jsonl.gz": "text", "spooky-author.tsv": "text", "yahoo2.test.jsonl.gz": "text",
-    "yelp-stars.dev.jsonl.gz": "text",
-}  # fmt: skip
-
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", SETS)
-def test_no_sample_of_an_english_data_set_is_taken_for_another_language(table, data_directory, name):
+@pytest.mark.parametrize(("name", "column"), TOLD["sets"].items())
+def test_no_sample_of_an_english_data_set_is_taken_for_another_language(table, data_directory, name, column):
     """Samples as runs have them, one after the other: no chance is involved, and none may warn."""
-    settings = DocumentSettings(columns=(SETS[name],), missing="skip", details=FormatDetails(quoting="none"))
+    settings = DocumentSettings(columns=(column,), missing="skip", details=FormatDetails(quoting="none"))
     with settings.open_texts(str(data_directory / "documents" / name)) as reader:
         texts = [text for record in islice(reader, 4000) for text in record.texts if text]
     own, words, unknown = sanitizer(table), 0, 0

@@ -25,7 +25,9 @@ from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.runs.sanitize import fingerprint
-from worlds import SIXTEEN, sixteen
+from worlds import SIXTEEN, sixteen, told
+
+TOLD = told(__file__)
 
 TABLE = sixteen()
 TEXT = " ".join(SIXTEEN * 20)
@@ -44,28 +46,10 @@ def elsewhere(code, **environment):
     return json.loads(run.stdout)
 
 
-MATRICES = """
-import json, numpy as np
-from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.mechanisms.projection_matrices import principal_directions, random_rows
-rng = np.random.default_rng(0)
-few, turned = rng.standard_normal((40, 64)), np.linalg.qr(rng.standard_normal((64, 64)))[0]
-print(json.dumps([arithmetic_name(), [rows.tobytes().hex() for rows in (
-    principal_directions(few, 50), principal_directions(np.eye(64), 30), principal_directions(np.tile(turned, 2), 70),
-    random_rows(50, 300, 0),
-)]]))
-"""
+MATRICES = TOLD["matrices"]
 
 
-SENTENCES = """
-import json
-from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.sentences.rephrasing import Rephraser
-made = Rephraser()
-encoder = made.stock.encoder(made.encoder)
-sentences = [*made.embeddings.words, "bandwidth slices nov tubular.", "songs burned taipei plotting."]
-print(json.dumps([arithmetic_name(), encoder.rows(sentences).tobytes().hex(), made.sanitizer.parts.domain]))
-"""
+SENTENCES = TOLD["sentences"]
 
 
 @pytest.mark.parametrize("computed", [MATRICES, SENTENCES], ids=["public directions", "sentences"])
@@ -77,26 +61,7 @@ def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor(computed
     assert ours == theirs
 
 
-DRAWN = """
-import json, numpy as np, wordveil as wv
-from tests.sanitizing.test_machines import TABLE
-from wordveil.runs.sanitize import fingerprint
-from wordveil.metrics.distances import Angular, Mahalanobis
-from wordveil.vocabulary.rank_metric import NeighbourRank
-class Tripled(wv.Euclidean):
-    name = "tripled"
-    def coordinates(self, vectors):
-        return 3 * super().coordinates(vectors)
-turned = Mahalanobis(whitening=np.linspace(0.5, 2.0, TABLE.dimensions**2).reshape(TABLE.dimensions, -1))
-metrics = [Tripled(), Angular(), wv.Euclidean(), turned, NeighbourRank(k=6)]
-mechanisms = (*(wv.TEM(epsilon=4.0, metric=metric) for metric in metrics),
-              wv.NeighbourResponse(k=4, outputs=None), wv.MultivariateLaplace(epsilon=4.0))
-made = [wv.Sanitizer(TABLE, mechanism, source=wv.RandomSource(bytes(16))) for mechanism in mechanisms]
-text = " ".join([*TABLE.words] * 5)
-drawn = ["" if each.provenance.arithmetic else each(text, document_id="a").text for each in made]
-print(json.dumps([[each.parts.domain, each.provenance.arithmetic, fingerprint(each), words]
-                  for each, words in zip(made, drawn)]))
-"""
+DRAWN = TOLD["drawn"]
 
 
 def test_words_that_depend_on_arithmetic_draw_elsewhere_on_an_older_processor():

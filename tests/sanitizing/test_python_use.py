@@ -2,13 +2,13 @@
 
 import copy
 import json
-import multiprocessing
 import os
 import pickle
 import traceback
 
 import numpy as np
 import pytest
+from tests.dying import in_child
 from tests.tables import read_rows, write_rows
 
 import seeds
@@ -138,22 +138,15 @@ def test_ids_disclose_whether_a_document_changed(sanitizer):
     assert same[0] == same[1] != sanitizer(TEXT + "beta", document_id="a").text
 
 
-def in_forks(task, count=2):
-    """Return what a task gives in forked workers, each of which has one try."""
-    if not hasattr(os, "fork"):
-        pytest.skip("this system has no fork")
-    context = multiprocessing.get_context("fork")
-    answers = []
-    for _ in range(count):
-        ours, theirs = context.Pipe()
-        worker = context.Process(target=lambda pipe=theirs: pipe.send(task()))
-        worker.start()
-        answers.append(ours.recv())
-        worker.join()
-    return answers
+def in_forks(task):
+    """Return what a task gives in two forked workers, each of which has one try."""
+    return [in_child(task)[1] for _ in range(2)]
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@forks
 def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(vocabulary):
     """A preloaded application, and multiprocessing's default on Linux before Python 3.14."""
     given = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1), source=wv.RandomSource(KEY))
@@ -173,7 +166,7 @@ def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(voc
         assert len({*fresh, sanitizer(TEXT).text}) == 3, "without an id every worker draws afresh"
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 @pytest.mark.parametrize("how", [{"days": 180}, {"law": "surrogate"}, {"law": "surrogate", "link": "document"}])
 def test_a_redactor_refuses_ids_in_a_forked_worker_that_has_a_key_of_its_own(how):
     text = "We met Maria and Jose on 2026-03-14 and the doctor was there."
@@ -190,7 +183,7 @@ def test_a_redactor_refuses_ids_in_a_forked_worker_that_has_a_key_of_its_own(how
     assert in_forks(lambda: wv.Redactor().redact("We saw it.")) == ["We saw it."] * 2
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused():
     rows, mechanism = np.ones((3, 4)), wv.ClippedLaplace(epsilon=1.0)
 
@@ -206,7 +199,7 @@ def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused():
     assert len(in_forks(lambda: retried(None))[0]) == 3
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@forks
 @pytest.mark.parametrize("kind", ["texts", "vectors"])
 def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(vocabulary, tmp_path, kind):
     (tmp_path / "in.txt").write_text(TEXT + "\n")
@@ -219,7 +212,7 @@ def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(voc
             wv.sanitize_documents(tmp_path / "in.txt", output, drawn)
         else:
             wv.release_vector_file(tmp_path / "in.npy", output, wv.ClippedLaplace(epsilon=1.0), source=source)
-        return output.read_bytes()
+        return output.read_bytes().hex()
 
     assert len({*in_forks(run), run()}) == 3
 

@@ -21,6 +21,7 @@ from wordveil.service.messages import BatchRequest, DenoiseRequest, ReleaseAnswe
 from wordveil.service.releasing import Asked, Releaser
 from wordveil.service.settings import Opened, Setting, settings_of
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from worlds import told
 
 NONCE = "a client's secret"
 CALLER = Caller(id="ab" * 8, scopes=frozenset(["release"]))
@@ -185,26 +186,11 @@ def test_sentences_are_not_read_whatever_their_seal(releaser):
 
 
 def test_a_setting_that_cannot_be_read_or_made_is_refused_when_the_service_opens(words):
-    for given, problem in (
-        (["notes"], "must be MECHANISM"),
-        (["a b=neighbours"], "must be NAME=MECHANISM"),
-        (["notes=neighbours", "notes=tem"], "each NAME once"),
-        (["notes=neighbours:k=1,k=2"], "each name once"),
-        (["notes=neighbours:k"], "must be MECHANISM"),
-    ):
+    refused = told(__file__)
+    for given, problem in refused["unreadable"]:
         with pytest.raises(ParameterError, match=problem):
             settings_of(given)
-    for text, problem in (
-        ("nobody", "must be one of .*neighbours"),
-        ("neighbours:metric=euclidean", "has the parameters epsilon, k, outputs"),
-        ("laplace:epsilon=1,calibration=published,allow_refuted=True", "has the parameters"),
-        ("neighbours:epsilon=many", "of another type|must be"),
-        ("neighbours:vocabulary=/etc/passwd", "must be one of default"),
-        ("tem", "lacks a parameter"),
-        ("rephrase:stock=/etc", "must be one of general"),
-        ("rephrase:k=3", "has the parameters epsilon, prototypes"),
-        ("clipped-gaussian:epsilon=1", "no promise with a delta"),
-    ):
+    for text, problem in refused["impossible"].items():
         with pytest.raises(WordveilError, match=problem):
             Setting.read(text).open({"default": words}, {"general": None})
 

@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event, inspect, text
 from sqlalchemy.exc import IntegrityError
-from tests.service.spenders import (
-    ACCOUNT,
-    COST,
-    GROUP,
-    PROMISE,
-    Careless,
-    Hasty,
-    charge,
-    granted,
-    many_spend,
-    spend_and_die,
-)
+from tests.service import spenders
+from tests.service.spenders import ACCOUNT, COST, GROUP, PROMISE, charge, granted
 
 import seeds
 import wordveil as wv
@@ -293,14 +283,14 @@ def test_a_key_that_was_revoked_meanwhile_pays_for_nothing(ledger):
 
 def test_two_hundred_clients_never_overspend_one_unit(url, ledger):
     begun(ledger, 300.5)
-    many_spend(url)
+    spenders.many_spend(url)
     assert left(ledger) == Fraction(COST.units // 2, 10**9)
     assert recorded(ledger) == Fraction(300 * COST.units, 10**9)
 
 
 def test_a_ledger_that_checks_before_it_charges_is_caught(url, ledger):
     begun(ledger, 20)
-    many_spend(url, Careless, processes=2, threads=10)
+    spenders.many_spend(url, spenders.Careless, processes=2, threads=10)
     assert recorded(ledger) > Fraction(20 * COST.units, 10**9)
 
 
@@ -319,7 +309,7 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
     begun(ledger, 10**6)
     chance, acknowledged = seeds.rng(17), []
     for number in range(KILLS):
-        acknowledged += spend_and_die(url, str(number), chance.uniform(0, 0.05))
+        acknowledged += spenders.spend_and_die(url, str(number), chance.uniform(0, 0.05))
     known = {row["release"] for row in ledger.history(ACCOUNT)}
     assert len(acknowledged) > KILLS
     assert {release for _, release in acknowledged} <= known
@@ -336,7 +326,9 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
 @pytest.mark.slow
 def test_a_ledger_that_answers_before_the_disk_does_is_caught(url, ledger):
     begun(ledger, 10**6)
-    acknowledged = [name for number in range(3) for name, _ in spend_and_die(url, str(number), 0.02, Hasty)]
+    acknowledged = [
+        name for number in range(3) for name, _ in spenders.spend_and_die(url, str(number), 0.02, spenders.Hasty)
+    ]
     assert len(acknowledged) > len(list(ledger.history(ACCOUNT)))
 
 

@@ -5,6 +5,8 @@ import os
 import shutil
 import sys
 import tempfile
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -53,21 +55,8 @@ def session(master=None):
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master or two_hosts()).appName("wordveil-tests")
-    chosen = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="spark-"),
-        "spark.driver.memory": "512m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        # Tasks are tried twice at every opportunity: all that is tested here has to stand that.
-        "spark.speculation": "true",
-        "spark.speculation.interval": "50ms",
-        "spark.speculation.quantile": "0.1",
-        "spark.speculation.multiplier": "1.1",
-        "spark.speculation.minTaskRuntime": "50ms",
-    }
+    settings = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    chosen = {**settings, "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="spark-")}
     for name, value in chosen.items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()

@@ -20,24 +20,13 @@ from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
 from wordveil.vocabulary.wordlist import WordList, build_index
-from worlds import shared
+from worlds import shared, told
 
-WORDS = [
-    "the", "film", "do", "n't", "'s", "can", "not", "new", "york", "u.s", "i", "it", "-", "5", "ab12", "mr.", '"',
-    "The", "YORK", "don’t", "it`s", "café", "straße", "co-op", "ca", "will", "a", "b", "1,000",
-]  # fmt: skip
+TOLD = told(__file__)
+
+WORDS = TOLD["words"]
 IDS = {word: number for number, word in enumerate(WORDS)}
-# Whatever can hold a space, look like it, or stand in its way.
-FRAGMENTS = [
-    "5", "6%", "$7", "+1", "(555)", "010-9999", "٣", "½", "DE89", "3704", "0044", "AB12", "CDEF", "GHIJ", "Kl", "A",
-    "<br", "/>", "<br />", "<a", 'href="x">', "<b>", "</b>", "c<d", ">", "<", "<!--", "-->", "&amp;", "&", "nbsp;",
-    "film", "Don't", "THE", "New-York", "U.S.", "i", "it's", "cannot", "Zzyzx", "mr.", "x@y.org", "http://a.b/c",
-    "C:\\d", ".", "...", "-", "!", '"', "(", ")", "\n", "\n\n", "\t", "\xa0", "\u2009", "\v", "\x85", "🙂", "日本",
-    "\ud800", "", "a@b.c,", "@you", "#tag", "www.a.com", "and/or", "a:b", "::1", ":-)", "./a", "//", "(5)6", "1.5.7z",
-    "80's", "20th", "9-year-old", "10:30", "10:30:15", "5,s", "100%", "9–10", "Don’t", "CAN'T", "new-yorkish", "it's-a",
-    "wouldn't've", "co-op's", "it`s", "'tis", "rock'n'roll", "x-y'z", "Café", "straße", "ΣΑΣ", "ſ", "İ", "é\u0301", "ʼ",
-    "end.Then", "f@", "1_000", "gonna", "<i>", "</i>",
-]  # fmt: skip
+FRAGMENTS = [*TOLD["fragments"], "\ud800"]
 mixed = st.lists(st.sampled_from([*FRAGMENTS, " ", " ", " ", "  "]), max_size=14).map("".join)
 spaced = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map(" ".join)
 texts_of = st.lists(st.one_of(mixed, spaced, st.text(max_size=30)), max_size=6)
@@ -171,11 +160,7 @@ def tiny_pieces(monkeypatch):
     monkeypatch.setattr("wordveil.text.assembling.KEPT", 2)
 
 
-words_and_gaps = st.sampled_from([
-    "film", "the New", "don't", "it", "i", "mr.", "zzyzx", "日本。日本", "5 film", "U.S. a", "<b c", "<b>", "d>", "x<",
-    " ", ".", "!", "\n", "", "... ", "(", "'", "5", "½", "DE89 3704", "AB12 new", "C:/x y", "🙂", "、it", "/a b/c",
-])  # fmt: skip
-long_texts = st.lists(words_and_gaps, min_size=1, max_size=40).map(" ".join)
+long_texts = st.lists(st.sampled_from(TOLD["words_and_gaps"]), min_size=1, max_size=40).map(" ".join)
 
 
 def written_alone(writer, pieces):
@@ -237,17 +222,6 @@ def test_a_text_without_a_place_to_cut_is_refused_without_showing_it(monkeypatch
         list(encoder.encode_parts([PrivateText("zzyzx," * 10)]))
 
 
-def test_no_texts_and_texts_without_tokens():
-    encoder = Encoder(lookup=lookup)
-    assert encoder.encode([]) == []
-    assert [text.gaps for text in encoder.encode([PrivateText(" "), PrivateText(""), PrivateText(" .  ! ")])] == [
-        [" "],
-        [""],
-        [" .  ! "],
-    ]
-    assert Writer(words=WORDS).write(encoder.encode_batch([]), np.empty(0, np.int32)) == []
-
-
 def test_the_reference_writes_by_detokenizing_and_casing():
     gaps, words = ["(", " ", "", ". ", ")"], ["do", "i", "n't", "new"]
     write = {"cased": False, "mask": "[unknown]"}
@@ -259,12 +233,8 @@ def test_the_reference_writes_by_detokenizing_and_casing():
     assert apply_shapes(words, shapes) == ["DO", "I", "n't", "New"]
 
 
-GAPS = [
-    "", " ", ". ", "... ", '! "', "? <br /><br />", "<i>", "</i> ", "\n", "….\xa0", ".” “", " (", ")", "-", "'", "’",
-    ".", "。", " 。 ", ". <b> ", ". <x", "_", " <aé日>", f". <{'é' * 30}>", f". <{'e' * 31}>", ".'] ", "¿", "½ ", ". ٣",
-    "[", "] ", "[Unknown] ", ".\tThe ", "\ud800", "i", " I. i",
-]  # fmt: skip
-RELEASED = [*WORDS, "is", "élan", "ßa", "ŉa", "ıa", "日本", "İx", "hi.", "ai", "unknown", "я", "...", "I'm"]
+GAPS = [*TOLD["gaps"], "\ud800", f". <{'é' * 30}>", f". <{'e' * 31}>"]
+RELEASED = [*WORDS, *TOLD["released"]]
 
 
 @pytest.mark.slow
@@ -301,13 +271,6 @@ def test_written_texts_are_those_of_the_reference(engine, texts, draw, casing, m
             expected.append(written_alone(writer, begun))
             begun = []
     assert writer.write(batch, released) == expected
-
-
-@pytest.mark.parametrize("text", ["ZZYZX film", "Zzyzx film", "the ZZYZX"])
-def test_a_mask_is_written_the_same_whatever_the_casing_of_the_token(text):
-    batch = Encoder(lookup=lookup, keep_shapes=True).encode_batch([PrivateText(text)])
-    (written,) = Writer(words=WORDS, casing="shape", mask="[unknown]").write(batch, batch.ids)
-    assert "[unknown]" in written
 
 
 def test_a_batch_without_ids_writes_the_same_and_hides_them():

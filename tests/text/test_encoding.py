@@ -16,13 +16,10 @@ from wordveil.text.encoding import Encoder
 from wordveil.text.readings import read, split_contraction
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.withholding.linking import spelled_alike
+from worlds import told
 
-WORDS = [
-    "the", "a", "i", "it", "is", "not", "do", "ca", "wo", "can", "will", "he", "she", "we", "n't", "'s", "'re", "'ve",
-    "'ll", "'d", "'m", "john", "mother", "in", "law", "well", "known", "e-mail", "naïve", "café", "u.s.", "e.g", "mr",
-    "o'clock", "cannot", "go", "year", "old", "2", "1999", "10/10", "&", "foo_bar", "co-op", "x@y.org", "москва",
-    "日本", "don", "could",
-]  # fmt: skip
+TOLD = told(__file__)
+WORDS, READINGS = TOLD["words"], TOLD["readings"]
 
 
 def lookup_in(words):
@@ -42,21 +39,6 @@ def shown(text, words=WORDS, **settings):
     """The encoded text with each id written as its word and each unknown as an asterisk."""
     (encoded,) = encoder(words, **settings).encode([text])
     return encoded.gaps, [words[i] if i >= 0 else "*" for i in encoded.ids.tolist()]
-
-
-READINGS = {
-    "The": "the", "don't": "do n't", "DON’T": "do n't", "Don`t": "do n't", "can't": "ca n't", "won't": "wo n't",
-    "He's": "he 's", "we're": "we 're", "I've": "i 've", "she'll": "she 'll", "I'd": "i 'd", "I'm": "i 'm",
-    "John's": "john 's", "Maria's": "* 's", "couldn't've": "could n't 've", "cannot": "cannot", "o'clock": "o'clock",
-    "mother-in-law": "mother -in -law", "mother-in-law's": "mother -in -law 's", "well-Maria": "well -*",
-    "it's-known": "it 's -known", "well\u2011known": "well -known", "Maria-Anna": "* -*", "Maria-Anna's": "* -* 's",
-    "john-law@law.com": "*", "http://well-known.com/the-law": "*", "co-op": "co-op", "E-mail": "e-mail",
-    "NAI\u0308VE": "naïve", "ca\u00adfe\u0301": "café", "\ufeffgo": "go", "U.S.": "u.s.", "e.g.": "e.g", "J.K.": "*",
-    "foo_bar": "foo_bar", "the_law": "*", "2": "*", "10/10": "*", "2-year-old": "*", "Москва": "москва",
-    "日本": "日本", "日本語": "*", "y'all": "*", "x@y.org": "x@y.org", "john@law.com": "*", "the/law/well": "*",
-    "LEMME": "* *", "a-a'sn'tn't": "a -a 's n't n't", "#law": "*",
-}  # fmt: skip
-"""Token -> its words; one that begins with a hyphen has the hyphen before it, in the layout."""
 
 
 @pytest.mark.parametrize("token", READINGS)
@@ -173,11 +155,7 @@ def penn(text, deeper):
 
 def full(part):
     """The part as listed, or the word it stands for."""
-    word = {
-        "n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am", "'s": "s", "ca": "can",
-        "wo": "will", "sha": "shall", "ai": "is", "gim": "give", "gon": "going", "got": "got", "lem": "let",
-        "wan": "want", "na": "to", "ta": "to",
-    }.get(part)  # fmt: skip
+    word = TOLD["parts"].get(part)
     return whole(part) or ([word] if word in WORDS else ["*"])
 
 
@@ -270,41 +248,12 @@ def test_undoes_the_split_of_text_without_adjacent_tokens(text):
         assert detokenize(pieces[::2], pieces[1::2]) == text
 
 
-@pytest.mark.parametrize(("gaps", "words", "text"), [
-    (["", ""], ["a"], "a"), ([""], [], ""), (["(", "", ")"], ["do", "n't"], "(don't)"),
-    (["", "", ""], ["it", "’s"], "it’s"), (["", "", "", "!"], ["good", "movie", "'s"], "good movie's!"),
-    (["", " ", "."], ["a", ""], "a."), (["", " ", " ", ""], ["a", "", "b"], "a b"), (["", " ", ""], ["", "b"], "b"),
-    (["", ", ", " ", "."], ["a", "", "b"], "a, b."), (["", " ", " ", " ", "."], ["a", "", "", "b"], "a b."),
-    (["", " ", ")"], ["", ""], ")"), (["", "-", ""], ["a", "b"], "a-b"),
-])  # fmt: skip
+@pytest.mark.parametrize(("gaps", "words", "text"), TOLD["written"])
 def test_detokenize(gaps, words, text):
     assert detokenize(gaps, words) == text
 
 
-def test_detokenize_refuses_unequal_lengths():
-    with pytest.raises(ParameterError, match="gaps=2 must hold one more entry than the 2 words"):
-        detokenize(["", ""], ["secret", "words"])
-
-
-SENTENCES = [
-    ("hello there. how are you? fine! ok", "Hello there. How are you? Fine! Ok"),
-    ("i think i'm i’ve right, am i", "I think I'm I’ve right, am I"),
-    ("maybe (i) or i. it is", "Maybe (I) or I. It is"),
-    ("i-beam hi-fi wi-i i_x i.e. this", "I-beam hi-fi wi-i i_x i.e. This"),
-    ("“quoted.” then 'more.' (well)", "“Quoted.” Then 'more.' (Well)"),
-    ("so...\n\n“really?”\nyes", "So...\n\n“Really?”\nYes"),
-    ("great.<br /><br />the end", "Great.<br /><br />The end"),
-    ("<p>first</p>", "<p>First</p>"),
-    ("  - élan. ünder", "  - Élan. Ünder"),
-    ("no.space here 3.5 x", "No.space here 3.5 x"),
-    ("end. ßa", "End. ßa"),
-    ("", ""),
-    ("...", "..."),
-    ("один. два", "Один. Два"),
-]
-
-
-@pytest.mark.parametrize(("text", "cased"), SENTENCES)
+@pytest.mark.parametrize(("text", "cased"), TOLD["sentences"].items())
 def test_sentence_casing(text, cased):
     assert apply_casing(text) == apply_casing(cased) == cased
 
@@ -326,9 +275,11 @@ def test_casing_time_stays_linear(unit):
     assert len(apply_casing(unit * 20_000)) == len(unit) * 20_000  # quadratic time would take minutes
 
 
-def test_apply_shapes():
+def test_shapes_are_put_on_words_and_unequal_lengths_are_refused():
     words = ["movie", "nasa", "i", "", "élan"]
     assert apply_shapes(words, np.array([1, 2, 0, 1, 1], np.uint8)) == ["Movie", "NASA", "i", "", "Élan"]
     assert words[0] == "movie"
     with pytest.raises(ParameterError, match="shapes=1 must hold one entry for each of the 5 words"):
         apply_shapes(words, np.zeros(1, np.uint8))
+    with pytest.raises(ParameterError, match="gaps=2 must hold one more entry than the 2 words"):
+        detokenize(["", ""], ["secret", "words"])

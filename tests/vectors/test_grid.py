@@ -16,17 +16,8 @@ from wordveil.auditing.float_attack import check_float_bits
 from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
 from wordveil.runs.vectors import VectorSettings, release_vectors
+from wordveil.runs.vectors import grid as grids
 from wordveil.runs.vectors.binding import bind
-from wordveil.runs.vectors.grid import (
-    STEPS,
-    check_grid,
-    coarsest_grid,
-    fits_grid,
-    grid_name,
-    on_grid,
-    public_grid,
-    round_to_grid,
-)
 
 
 def released(mechanism, rows, seed, **settings):
@@ -42,7 +33,7 @@ def released(mechanism, rows, seed, **settings):
 @example([0.5, 1.5, 2.5, -0.5, -1.5, -0.1, -0.0], 0, "float32")
 def test_rounding_equals_exact_rational_arithmetic_and_zero_has_no_sign(values, exponent, dtype):
     grid = 2.0**exponent
-    rounded = round_to_grid(np.array([values]), grid, dtype)
+    rounded = grids.round_to_grid(np.array([values]), grid, dtype)
     assert rounded.dtype == dtype
     for value, found in zip(values, rounded[0].tolist(), strict=True):
         assert Fraction(found) == round(Fraction(value) / Fraction(grid)) * Fraction(grid)  # ties to even
@@ -52,12 +43,12 @@ def test_rounding_equals_exact_rational_arithmetic_and_zero_has_no_sign(values, 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("grid", [2.0**-100, 2.0**-13, 1.0, 2.0**60])
 def test_every_step_in_range_is_a_value_of_the_type_and_none_beyond_is_released(dtype, grid):
-    most = STEPS[dtype]
+    most = grids.STEPS[dtype]
     steps = np.array([[most, -most, most - 1, most // 3]], dtype=np.float64)
-    assert np.array_equal(round_to_grid(steps * grid, grid, dtype).astype(np.float64), steps * grid)
+    assert np.array_equal(grids.round_to_grid(steps * grid, grid, dtype).astype(np.float64), steps * grid)
     for bad in (most + 1, np.inf, np.nan, 1e300):
         with pytest.raises(ParameterError, match="row 41") as error:
-            round_to_grid(np.array([[0.0], [bad * grid]]), grid, dtype, first_row=40)
+            grids.round_to_grid(np.array([[0.0], [bad * grid]]), grid, dtype, first_row=40)
         assert str(bad) not in str(error.value)
         assert ("dtype float64" in str(error.value)) == (dtype == "float32")
 
@@ -65,7 +56,7 @@ def test_every_step_in_range_is_a_value_of_the_type_and_none_beyond_is_released(
 @pytest.mark.parametrize("grid", [0.0, -0.5, 0.3, 3.0, np.inf, np.nan, 2.0**-101, 2.0**101])
 def test_only_powers_of_two_are_grids(grid):
     with pytest.raises(ParameterError, match="power of two"):
-        check_grid(grid)
+        grids.check_grid(grid)
     with pytest.raises(ParameterError, match="power of two"):
         VectorSettings(grid=grid)
 
@@ -79,21 +70,18 @@ def test_the_coarsest_grid_is_that_of_rational_arithmetic(steps, exponent, cut):
     values = np.array(steps, np.float64) * 2.0**exponent
     lowest = [(n & -n).bit_length() - 1 for n in map(abs, steps) if n]
     expected = 2.0 ** (exponent + min(lowest)) if lowest else math.inf
-    assert coarsest_grid([values[:cut], values[cut:].astype(np.float32)]) == (expected, len(lowest))
+    assert grids.coarsest_grid([values[:cut], values[cut:].astype(np.float32)]) == (expected, len(lowest))
 
 
-def test_another_grid_is_told_unless_it_could_be_chance():
+def test_grids_have_names_and_another_one_is_told_unless_it_could_be_chance():
     points = np.arange(1.0, 61.0) / 8
-    assert fits_grid([points], 1 / 8)
-    assert not fits_grid([points], 1 / 4)
-    assert not fits_grid([points], 1 / 16)
-    assert fits_grid([points[:20]], 1 / 16)
-    assert fits_grid([np.zeros(100)], 2.0)
-
-
-def test_grids_have_names():
-    assert [grid_name(g) for g in (2.0**-13, 1.0, 8.0)] == ["2^-13", "2^0", "2^3"]
-    assert on_grid(2.0**-13) == "released values are multiples of 2^-13"
+    assert grids.fits_grid([points], 1 / 8)
+    assert not grids.fits_grid([points], 1 / 4)
+    assert not grids.fits_grid([points], 1 / 16)
+    assert grids.fits_grid([points[:20]], 1 / 16)
+    assert grids.fits_grid([np.zeros(100)], 2.0)
+    assert [grids.grid_name(g) for g in (2.0**-13, 1.0, 8.0)] == ["2^-13", "2^0", "2^3"]
+    assert grids.on_grid(2.0**-13) == "released values are multiples of 2^-13"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +96,9 @@ def test_grids_have_names():
 )
 def test_the_default_grid_follows_the_noise(mechanism, deviation):
     binding = bind(mechanism, 50, None)
-    grid = public_grid(binding.randomizer, binding.probes())
+    grid = grids.public_grid(binding.randomizer, binding.probes())
     assert grid == 2.0 ** np.floor(np.log2(deviation) - 8)
-    assert grid == public_grid(binding.randomizer, binding.probes())
+    assert grid == grids.public_grid(binding.randomizer, binding.probes())
 
 
 def test_a_mechanism_without_noise_has_no_default_grid():
@@ -124,7 +112,7 @@ def test_a_mechanism_without_noise_has_no_default_grid():
             return np.asarray(vectors)
 
     with pytest.raises(ParameterError, match="grid=None must be given"):
-        public_grid(Silent(), np.zeros((1, 3)))
+        grids.public_grid(Silent(), np.zeros((1, 3)))
 
 
 def test_directions_stay_uniform_and_a_coarse_grid_would_be_noticed():
@@ -152,12 +140,10 @@ def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(packaged, kin
 
     assert check_float_bits(plain, words, rows).refuted
     for dtype in ("float32", "float64"):
-        found = check_float_bits(
-            lambda values, dtype=dtype: release_vectors(
-                values, mechanism, settings=VectorSettings(dtype=dtype)
-            ).vectors.astype(np.float64),
-            words,
-            rows,
-            grid=release_vectors(words[:1], mechanism).grid,
-        )
+        settings = VectorSettings(dtype=dtype)
+
+        def on_the_grid(values, settings=settings):
+            return release_vectors(values, mechanism, settings=settings).vectors.astype(np.float64)
+
+        found = check_float_bits(on_the_grid, words, rows, grid=release_vectors(words[:1], mechanism).grid)
         assert not found.refuted, found.observed
