@@ -7,7 +7,7 @@ import re
 import shlex
 
 import pytest
-from tests.cli.forging import facts_of, forged
+from tests.cli.forging import FORGERIES, facts_of, forged
 from tests.tables import read_rows, write_rows
 from tests.withholding.swapping import GERMAN
 
@@ -100,20 +100,7 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
     assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
 
 
-@pytest.mark.parametrize(("path", "value"), [
-    (("guarantee", "sentence"), "loss 0"),
-    (("claim", "must_say"), ""),
-    (("disclosed",), []),
-    (("hidden", "name"), 0),
-    (("options", "strict"), True),
-    (("options", "words", "digest"), "0" * 64),
-    (("provenance", "mechanism"), "a detector that misses nothing"),
-    (("epsilon",), 0.1),
-    (("settings", "epsilon"), 0.1),
-    (("hidden", "person"), 0),
-    (("finished",), "Nobody is named."),
-    (("documents",), "all"),
-])  # fmt: skip
+@pytest.mark.parametrize(("path", "value"), FORGERIES["redacted"])
 def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):
     wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
     (wires / "r.json").write_text(json.dumps(sealed(forged(facts_of(wires / "r.json"), path, value))))
