@@ -38,6 +38,14 @@ HELPS = [
 GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
+def data(name):
+    """What the file of this name beside the tests holds."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+OPTION_FILES = data("option_files")
+
+
 # Options in a file.
 def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_path):
     options = tmp_path / "nightly.toml"
@@ -52,20 +60,9 @@ def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_pat
     assert "exp(9.36 * t)" in typed
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("[sanitize]\nepsilom = 3\n", "no option of this command: epsilom"),
-    ("[sanitise]\nepsilon = 3\n", "[sanitise] must be a table"),
-    ("epsilon = 3\n", "[epsilon] must be a table"),
-    ("[sanitize\n", "is no file of options"),
-    ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
-    ("[sanitize]\nepsilon = true\n", "gives epsilon no value"),
-    ('[sanitize]\nset = "beta=x"\n', "beta"),
-    ("[sanitize]\nepsilon = [1, 2]\n", "gives epsilon no value"),
-    ("[sanitize]\nepsilon = 2026-01-01\n", "gives epsilon no value"),
-    ("[sanitize]\nresume = 3\n", "gives resume no value: it takes true or false"),
-    ('[sanitize]\nkeep = [["id"]]\n', "gives keep no value"),
-    ("a = " + "[" * 3000, "is no file of options"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"), [*data("option_files")["cases"], ("a = " + "[" * 3000, "is no file of options")]
+)
 def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):
     options = tmp_path / "nightly.toml"
     options.write_text(text)
@@ -291,7 +288,7 @@ def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabul
 
 # Mistakes.
 MISTAKES = {
-    **tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text(encoding="utf-8")),
+    **data("mistakes"),
     "setting-deep": (f"sanitize NOTES -m tem -e 2 --set beta={'-' * 50_000}1", "must be a number"),
     "setting-nested": (f"sanitize NOTES -m tem -e 2 --set beta='{'(' * 5_000}'", "must be a number"),
     "engine": ("sanitize NOTES -o out.txt --engine mmx", f"must be one of {', '.join(available_engines())} here"),
