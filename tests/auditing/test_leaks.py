@@ -60,17 +60,14 @@ def name_it(text: str) -> str:
     return "x"
 
 
-@pytest.mark.parametrize(
-    ("function", "place"),
-    [
-        (log_it, "logs"),
-        (warn_it, "warnings"),
-        (print_it, "standard output"),
-        (raise_it, "errors"),
-        (file_it, "files and file names"),
-        (name_it, "files and file names"),
-    ],
-)
+@pytest.mark.parametrize(("function", "place"), [
+    (log_it, "logs"),
+    (warn_it, "warnings"),
+    (print_it, "standard output"),
+    (raise_it, "errors"),
+    (file_it, "files and file names"),
+    (name_it, "files and file names"),
+])  # fmt: skip
 def test_each_side_door_is_found_and_only_that_one(function, place):
     findings = check_side_doors(function)
     assert {f.check for f in findings if f.refuted} == {f"private text in {place}"}

@@ -188,16 +188,13 @@ def test_time_is_checked_when_asked():
     assert [f.check for f in report.findings if f.refuted] == ["time per word"]
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "match"),
-    [
-        ("no-such", {}, "must be one of"),
-        ("no_such_module:X", {}, "cannot be loaded"),
-        ("laplace", {"epsilon": None}, r"epsilon=None must be given for laplace\."),
-        ("tem", {"epsilon": 1.0, "beta": "high"}, "must be a number"),
-        ("santext", {"epsilon": 1.0, "clip_norm": 2.0}, "are not taken by santext"),
-    ],
-)
+@pytest.mark.parametrize(("name", "parameters", "match"), [
+    ("no-such", {}, "must be one of"),
+    ("no_such_module:X", {}, "cannot be loaded"),
+    ("laplace", {"epsilon": None}, r"epsilon=None must be given for laplace\."),
+    ("tem", {"epsilon": 1.0, "beta": "high"}, "must be a number"),
+    ("santext", {"epsilon": 1.0, "clip_norm": 2.0}, "are not taken by santext"),
+])  # fmt: skip
 def test_what_cannot_be_loaded_is_named(name, parameters, match):
     with pytest.raises(ParameterError, match=match):
         load_mechanism(name, parameters)
@@ -303,15 +300,11 @@ def everywhere(ids):
     return np.ones(len(ids), dtype=bool)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "where", "refuted"),
-    [
-        (2.0, everywhere, False),  # the twin
-        (4.0, everywhere, True),  # half the noise
-        (60.0, lambda ids: ids % 3 == 1, True),  # a third of the words hardly change
-    ],
-    ids=["as stated", "half the noise", "some words"],
-)
+@pytest.mark.parametrize(("epsilon", "where", "refuted"), [
+    (2.0, everywhere, False),  # the twin
+    (4.0, everywhere, True),  # half the noise
+    (60.0, lambda ids: ids % 3 == 1, True),  # a third of the words hardly change
+], ids=["as stated", "half the noise", "some words"])  # fmt: skip
 def test_draws_are_held_against_the_law_that_is_stated(epsilon, where, refuted):
     stated, drawn = (wv.SanText(epsilon=value).fit(SMALL) for value in (2.0, epsilon))
     few = AuditOptions(samples=1000, pairs=3, alpha=1e-9, curve_points=0, repeats=60)

@@ -73,23 +73,20 @@ def test_verify_rebuilds_mechanisms_with_plain_metrics():
         wv.verify(wv.certify(special, embeddings), embeddings)
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"numbers": {"epsilon": 0.5}}, r"epsilon=0\.5, the repetition found"),
-        ({"numbers": {"rate": 1.01}}, "repetition found"),
-        ({"numbers": {"rate": 9.0}}, r"rate=9\.0 must be in"),
-        ({"numbers": {"cap": 1.0}}, r"cap=1\.0, the repetition found"),
-        ({"numbers": {"other": 1.0}}, "other=1.0, the repetition found None"),
-        ({"error": 0.0}, r"error=0\.0, the repetition found"),
-        ({"parameters": {"beta": 0.01}}, "cap="),
-        ({"parameters": {"epsilon": 1.0}}, "must be in|above"),
-        ({"parameters": {"metric": "Angular()"}}, "the repetition found|above"),
-        ({"vocabulary": "0" * 64}, "vocabulary="),
-        ({"candidates": "0" * 64}, "candidates="),
-        ({"method": "guess"}, "certified by the method 'guess'"),
-    ],
-)
+@pytest.mark.parametrize(("change", "match"), [
+    ({"numbers": {"epsilon": 0.5}}, r"epsilon=0\.5, the repetition found"),
+    ({"numbers": {"rate": 1.01}}, "repetition found"),
+    ({"numbers": {"rate": 9.0}}, r"rate=9\.0 must be in"),
+    ({"numbers": {"cap": 1.0}}, r"cap=1\.0, the repetition found"),
+    ({"numbers": {"other": 1.0}}, "other=1.0, the repetition found None"),
+    ({"error": 0.0}, r"error=0\.0, the repetition found"),
+    ({"parameters": {"beta": 0.01}}, "cap="),
+    ({"parameters": {"epsilon": 1.0}}, "must be in|above"),
+    ({"parameters": {"metric": "Angular()"}}, "the repetition found|above"),
+    ({"vocabulary": "0" * 64}, "vocabulary="),
+    ({"candidates": "0" * 64}, "candidates="),
+    ({"method": "guess"}, "certified by the method 'guess'"),
+])  # fmt: skip
 def test_verify_names_what_was_altered(change, match):
     embeddings = small_embeddings("gaussian")
     content = json.loads(wv.certify(wv.TEM(epsilon=1.5), embeddings).to_json())
@@ -99,33 +96,27 @@ def test_verify_names_what_was_altered(change, match):
         wv.verify(wv.Certificate.from_json(json.dumps(content)), embeddings)
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        (b"{", "not JSON"),
-        (b"[]", "JSON object with the keys"),
-        (b"{}", "JSON object with the keys"),
-        (b"\xff\xfe", "no UTF-8 text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "match"), [
+    (b"{", "not JSON"),
+    (b"[]", "JSON object with the keys"),
+    (b"{}", "JSON object with the keys"),
+    (b"\xff\xfe", "no UTF-8 text"),
+])  # fmt: skip
 def test_malformed_files_are_refused(text, match, tmp_path):
     (tmp_path / "bad.json").write_bytes(text)
     with pytest.raises(CertificateError, match=match):
         wv.Certificate.load(tmp_path / "bad.json")
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"numbers": {"epsilon": math.inf}}, "finite"),
-        ({"numbers": {"epsilon": True}}, "finite"),
-        ({"numbers": 3}, "wrong type"),
-        ({"error": -1.0}, "finite"),
-        ({"error": "none"}, "wrong type"),
-        ({"format": 2}, "format 2"),
-        ({"method": None}, "wrong type"),
-    ],
-)
+@pytest.mark.parametrize(("change", "match"), [
+    ({"numbers": {"epsilon": math.inf}}, "finite"),
+    ({"numbers": {"epsilon": True}}, "finite"),
+    ({"numbers": 3}, "wrong type"),
+    ({"error": -1.0}, "finite"),
+    ({"error": "none"}, "wrong type"),
+    ({"format": 2}, "format 2"),
+    ({"method": None}, "wrong type"),
+])  # fmt: skip
 def test_wrong_contents_are_refused(change, match):
     content = json.loads(wv.certify(wv.SanText(epsilon=2.0), small_embeddings("two words")).to_json())
     with pytest.raises(CertificateError, match=match):

@@ -242,16 +242,13 @@ def test_classes_keep_their_claim_and_hide_a_word_among_all_of_its_class(
     assert "shows its class" in fitted.advice()
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"outputs": "classes:0"}, "must be a number of words"),
-        ({"outputs": "classes:256 "}, "must be a number of words"),
-        ({"outputs": "words.txt"}, "must be a number of words"),
-        ({"outputs": "classes:256", "k": 2}, "must be 1 where words are released as faces"),
-        ({"k": -1}, "must be"),
-    ],
-)
+@pytest.mark.parametrize(("given", "problem"), [
+    ({"outputs": "classes:0"}, "must be a number of words"),
+    ({"outputs": "classes:256 "}, "must be a number of words"),
+    ({"outputs": "words.txt"}, "must be a number of words"),
+    ({"outputs": "classes:256", "k": 2}, "must be 1 where words are released as faces"),
+    ({"k": -1}, "must be"),
+])  # fmt: skip
 def test_outputs_that_cannot_be_are_refused(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(ParameterError, match=problem):
         NeighbourResponse(**given)

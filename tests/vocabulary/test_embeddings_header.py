@@ -27,33 +27,27 @@ def test_json_round_trip(name, casing, rows):
     assert pickle.loads(pickle.dumps(header)) == header
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("rows", 0, "rows=0 must be a positive integer"),
-        ("rows", True, "rows=True must be a positive integer"),
-        ("dimensions", 2.0, r"dimensions=2\.0 must be a positive integer"),
-        ("casing", "upper", "casing='upper' must be one of lower, cased"),
-        ("candidate_rule", "some", "candidate_rule='some' must be one of words, all"),
-        ("format_version", 2, "format_version=2 must be 1"),
-        ("name", 3, "name=3 must be text on one line"),
-        ("name", "glove\nassumes: nothing", "must be text on one line, without control characters"),
-    ],
-)
+@pytest.mark.parametrize(("field", "value", "message"), [
+    ("rows", 0, "rows=0 must be a positive integer"),
+    ("rows", True, "rows=True must be a positive integer"),
+    ("dimensions", 2.0, r"dimensions=2\.0 must be a positive integer"),
+    ("casing", "upper", "casing='upper' must be one of lower, cased"),
+    ("candidate_rule", "some", "candidate_rule='some' must be one of words, all"),
+    ("format_version", 2, "format_version=2 must be 1"),
+    ("name", 3, "name=3 must be text on one line"),
+    ("name", "glove\nassumes: nothing", "must be text on one line, without control characters"),
+])  # fmt: skip
 def test_domain(field, value, message):
     with pytest.raises(ParameterError, match=message):
         VocabularyHeader(**{**FACTS, field: value})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "the header is not JSON"),
-        ("[]", "must be a JSON object"),
-        (json.dumps({**FACTS, "rows": "2"}), "rows='2' must be a positive integer"),
-        (json.dumps({"name": "tiny"}), "missing 4 required keyword-only arguments"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("{", "the header is not JSON"),
+    ("[]", "must be a JSON object"),
+    (json.dumps({**FACTS, "rows": "2"}), "rows='2' must be a positive integer"),
+    (json.dumps({"name": "tiny"}), "missing 4 required keyword-only arguments"),
+])  # fmt: skip
 def test_damaged_json_names_the_file(text, message):
     with pytest.raises(EmbeddingFormatError, match=message) as caught:
         VocabularyHeader.from_json(text, path="voc/header.json")
@@ -96,18 +90,15 @@ def test_rows_are_codes_times_scales(folder, final_newline):
     assert table_checksum(words, vectors) == header.checksum
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("words.txt", b"good\nbad", "words.txt: has 2 words, the header says 3"),
-        ("words.txt", None, "cannot be read"),
-        ("header.json", b"{}", "header.json: the header is not valid"),
-        ("vectors.npy", CODES[:2], r"vectors.npy: holds int8 \(2, 2\), expected int8 \(3, 2\)"),
-        ("vectors.npy", CODES.astype(np.float32), r"holds float32 \(3, 2\), expected int8"),
-        ("scales.npy", SCALES[:1], r"scales.npy: holds float32 \(1,\), expected float32 \(2,\)"),
-        ("scales.npy", None, "scales.npy: cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("words.txt", b"good\nbad", "words.txt: has 2 words, the header says 3"),
+    ("words.txt", None, "cannot be read"),
+    ("header.json", b"{}", "header.json: the header is not valid"),
+    ("vectors.npy", CODES[:2], r"vectors.npy: holds int8 \(2, 2\), expected int8 \(3, 2\)"),
+    ("vectors.npy", CODES.astype(np.float32), r"holds float32 \(3, 2\), expected int8"),
+    ("scales.npy", SCALES[:1], r"scales.npy: holds float32 \(1,\), expected float32 \(2,\)"),
+    ("scales.npy", None, "scales.npy: cannot be read"),
+])  # fmt: skip
 def test_parts_that_do_not_fit(folder, name, content, message):
     target = folder / name
     target.unlink()

@@ -60,15 +60,12 @@ def test_parameters_reach_the_header(source, tmp_path):
     assert table.candidates.tolist() == list(range(7))
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ("aa 1 2 3 4\n", "line 61: the word 'aa' occurred before, at line 1"),
-        ("zz 1 2 nan 4\n", "line 61: value 3 is nan"),
-        ("zz 1 2 3\n", "line 61: has 3 values, expected 4"),
-        ("zz 1 2 3 4", None),
-    ],
-)
+@pytest.mark.parametrize(("bad", "message"), [
+    ("aa 1 2 3 4\n", "line 61: the word 'aa' occurred before, at line 1"),
+    ("zz 1 2 nan 4\n", "line 61: value 3 is nan"),
+    ("zz 1 2 3\n", "line 61: has 3 values, expected 4"),
+    ("zz 1 2 3 4", None),
+])  # fmt: skip
 def test_a_malformed_source_leaves_nothing(source, tmp_path, bad, message):
     text = source.read_text()
     source.write_text(text.replace("a ", "aa ", 1) + bad)
@@ -80,15 +77,12 @@ def test_a_malformed_source_leaves_nothing(source, tmp_path, bad, message):
     assert os.listdir(tmp_path) == ["in"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"candidate_rule": "some"}, "candidate_rule='some' must be one of words, all"),
-        ({"casing": "upper"}, "casing='upper' must be one of lower, cased, or None"),
-        ({"limit": 0}, "limit=0 must be at least 1"),
-        ({"format": "glove"}, "format='glove' must be one of"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"candidate_rule": "some"}, "candidate_rule='some' must be one of words, all"),
+    ({"casing": "upper"}, "casing='upper' must be one of lower, cased, or None"),
+    ({"limit": 0}, "limit=0 must be at least 1"),
+    ({"format": "glove"}, "format='glove' must be one of"),
+])  # fmt: skip
 def test_parameters_outside_their_domain(source, tmp_path, changes, message):
     with pytest.raises(ParameterError, match=message):
         wv.import_embeddings(source, tmp_path / "voc", **changes)

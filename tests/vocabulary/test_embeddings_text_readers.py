@@ -151,30 +151,27 @@ def test_malformed_glove_names_the_line_and_the_remedy(tmp_path, monkeypatch, te
         assert caught.value.line == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "message"),
-    [
-        ("4 3\n" + ROWS, None, "line 1: the header says 4 rows, the file has 3"),
-        ("2 3\n" + ROWS, None, "line 1: the header says 2 rows, the file has 3"),
-        ("3 4\n" + ROWS, None, "line 2: has 3 values, expected 4"),
-        ("3 2\n" + ROWS, None, "line 2: has more than 2 values"),
-        ("3 999999999\n" + ROWS, None, "line 2: has 3 values, expected 999999999"),
-        ("0 3\n", "word2vec_text", "line 1: the header says 0 rows and 3 dimensions; both must be positive"),
-        ("3 0\n" + ROWS, "word2vec_text", "line 1: the header says 3 rows and 0 dimensions; both must be positive"),
-        ("3 3\n", None, "line 1: the header says 3 rows, the file has 0"),
-        (ROWS, "word2vec_text", "line 1: must begin with a line of two integers"),
-        ("3 3\n" + ROWS, "glove_text", "line 1: has 1 values, expected 3"),
-        ("4 3\n" + ROWS + "two 1 2 3\n", None, "line 5: the word 'two' occurred before, at line 3"),
-        (b" 1 2\nb 3 4\n", None, "line 1: the word is empty"),
-        (b"a 1 2\n 3 4\n", None, "line 2: the word is empty"),
-        (b"a\t1\t2\nb\t3\t4\n", None, "line 1: its columns are separated by tabs"),
-        (b"hello\nworld\n", None, "line 1: holds a word without values"),
-        (b"a 1 2\nhello\n", None, "line 2: has 0 values, expected 2"),
-        (b"\x93NUMPY\x01\x00v\x00", None, "is an array without words"),
-        (bytes(range(256)) * 9, None, "is in no format that can be recognized"),
-        ("a 1 2\n".encode("utf-16"), None, "is in no format that can be recognized"),
-    ],
-)
+@pytest.mark.parametrize(("text", "name", "message"), [
+    ("4 3\n" + ROWS, None, "line 1: the header says 4 rows, the file has 3"),
+    ("2 3\n" + ROWS, None, "line 1: the header says 2 rows, the file has 3"),
+    ("3 4\n" + ROWS, None, "line 2: has 3 values, expected 4"),
+    ("3 2\n" + ROWS, None, "line 2: has more than 2 values"),
+    ("3 999999999\n" + ROWS, None, "line 2: has 3 values, expected 999999999"),
+    ("0 3\n", "word2vec_text", "line 1: the header says 0 rows and 3 dimensions; both must be positive"),
+    ("3 0\n" + ROWS, "word2vec_text", "line 1: the header says 3 rows and 0 dimensions; both must be positive"),
+    ("3 3\n", None, "line 1: the header says 3 rows, the file has 0"),
+    (ROWS, "word2vec_text", "line 1: must begin with a line of two integers"),
+    ("3 3\n" + ROWS, "glove_text", "line 1: has 1 values, expected 3"),
+    ("4 3\n" + ROWS + "two 1 2 3\n", None, "line 5: the word 'two' occurred before, at line 3"),
+    (b" 1 2\nb 3 4\n", None, "line 1: the word is empty"),
+    (b"a 1 2\n 3 4\n", None, "line 2: the word is empty"),
+    (b"a\t1\t2\nb\t3\t4\n", None, "line 1: its columns are separated by tabs"),
+    (b"hello\nworld\n", None, "line 1: holds a word without values"),
+    (b"a 1 2\nhello\n", None, "line 2: has 0 values, expected 2"),
+    (b"\x93NUMPY\x01\x00v\x00", None, "is an array without words"),
+    (bytes(range(256)) * 9, None, "is in no format that can be recognized"),
+    ("a 1 2\n".encode("utf-16"), None, "is in no format that can be recognized"),
+])  # fmt: skip
 def test_headers_that_lie_and_what_is_no_table_of_vectors_are_told_as_what_they_are(tmp_path, text, name, message):
     path = tmp_path / "table.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -55,16 +55,13 @@ def test_every_stored_run_has_the_one_form():
         assert read_run(path)["rows"], path
 
 
-@pytest.mark.parametrize(
-    ("what", "place"),
-    [
-        ("The run needs rows", ()),
-        ("A row needs cells", ("rows", 0)),
-        ("A cell needs scores", ("rows", 0, "cells", "set")),
-        ("A score needs mean", ("rows", 0, "cells", "set", "scores", "accuracy")),
-        ("A score needs standard_error", ("rows", 0, "cells", "set", "random", "accuracy")),
-    ],
-)
+@pytest.mark.parametrize(("what", "place"), [
+    ("The run needs rows", ()),
+    ("A row needs cells", ("rows", 0)),
+    ("A cell needs scores", ("rows", 0, "cells", "set")),
+    ("A score needs mean", ("rows", 0, "cells", "set", "scores", "accuracy")),
+    ("A score needs standard_error", ("rows", 0, "cells", "set", "random", "accuracy")),
+])  # fmt: skip
 def test_a_run_of_another_form_is_refused_and_what_it_lacks_is_named(tmp_path, what, place):
     report = copy.deepcopy(MADE)
     inside = report
@@ -94,14 +91,11 @@ asked: list[list[str]] = []
 BY_HAND = "# Made\n\nby hand:\n\n| - |\n\nend\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "measured", "page", "stored"),
-    [
-        ([], [[]], BY_HAND.replace("-", "0 rows"), True),
-        (["--page"], [], BY_HAND.replace("-", "2 rows"), True),
-        (["--only", "b"], [["b"]], BY_HAND, False),
-    ],
-)
+@pytest.mark.parametrize(("words", "measured", "page", "stored"), [
+    ([], [[]], BY_HAND.replace("-", "0 rows"), True),
+    (["--page"], [], BY_HAND.replace("-", "2 rows"), True),
+    (["--only", "b"], [["b"]], BY_HAND, False),
+])  # fmt: skip
 def test_the_command_line_of_a_league(league, monkeypatch, words, measured, page, stored):
     asked.clear()
     if words == ["--page"]:

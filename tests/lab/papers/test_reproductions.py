@@ -141,16 +141,13 @@ def test_table_two_of_the_curse_paper_on_its_own_embedding():
         assert abs(summary.mean - theirs) < 7 * summary.standard_error * np.sqrt(1 + 1000 / 5000)
 
 
-@pytest.mark.parametrize(
-    ("words", "dimensions", "row"),
-    [
-        (400_001, 300, "GloVe-Wiki 300"),
-        (1_193_514, 50, "GloVe-Twitter 50"),
-        (100_000, 50, None),
-        (400_000, 25, None),
-        (3_057, 300, None),
-    ],
-)
+@pytest.mark.parametrize(("words", "dimensions", "row"), [
+    (400_001, 300, "GloVe-Wiki 300"),
+    (1_193_514, 50, "GloVe-Twitter 50"),
+    (100_000, 50, None),
+    (400_000, 25, None),
+    (3_057, 300, None),
+])  # fmt: skip
 def test_a_table_of_another_size_or_dimension_gets_no_row_of_the_paper(words, dimensions, row):
     class Sized:
         def __len__(self):
