@@ -47,19 +47,6 @@ OPTION_FILES = data("option_files")
 
 
 # Options in a file.
-def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_path):
-    options = tmp_path / "nightly.toml"
-    options.write_text('[sanitize]\nmechanism = "tem"\nepsilon = 50\npublic-words = ["function"]\nyes = true\n')
-    said = tmp_path / "in.txt"
-    said.write_text("the garden and the river\n")
-    answer = wordveil("--config", options, "sanitize", said, "--explain")
-    assert answer.out.split()[::2] == ["The", "and", "river"], "50 nats by distance keep every word of a line so short"
-    assert answer.err.startswith("options by a file: mechanism, epsilon, public-words, yes\n")
-    typed = wordveil("--config", options, "sanitize", said, "-e", "9.36", "--explain").err
-    assert "exp(50 * t)" in answer.err
-    assert "exp(9.36 * t)" in typed
-
-
 @pytest.mark.parametrize(
     ("text", "said"), [*data("option_files")["cases"], ("a = " + "[" * 3000, "is no file of options")]
 )
@@ -69,16 +56,6 @@ def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said
     answer = wordveil("--config", options, "sanitize", tmp_path / "absent.txt")
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
-
-
-def test_a_file_that_names_no_command_of_a_group_is_refused(wordveil, tmp_path):
-    options = tmp_path / "nightly.toml"
-    for table, status in (("neighbors", 0), ("neighbor", 2)):
-        options.write_text(f"[vocabulary.{table}]\ncount = 2\n")
-        answer = wordveil("--config", options, "vocabulary", "neighbors", "diabetes")
-        assert (answer.status, len(answer.out.splitlines())) == (status, 0 if status else 2)
-    options.write_text("[vocabulary]\nneighbors = 3\n")
-    assert "no table of options" in wordveil.refused("--config", options, "vocabulary", "neighbors", "diabetes")
 
 
 # Help, version, listings.
@@ -250,26 +227,6 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     assert all(part in said for part in ("casing of every token", "digits are looked up", "1 listed public words"))
 
 
-def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_path):
-    note = tmp_path / "note.txt"
-    note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
-    answer = wordveil.done(
-        "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
-        "--grid", "number=0:90:30@3", "--grid", "money=1:100:10:log@1", "--public-words", "function", "--explain",
-    )  # fmt: skip
-    form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
-    assert re.fullmatch(form, answer.out)
-    assert "assumes: both texts agree in " in answer.err
-    assert "which listed public words stand where" in answer.err
-    assert "on a public grid from 0 to 90 in steps of 30" in answer.err
-    assert "from $1 to $100 by factors of 10: between two of them the loss is at most 1 nats" in answer.err
-
-
-def test_a_whole_file_is_one_document(wordveil, vocabulary, notes):
-    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--whole-file")
-    assert answer.err.startswith("released: 1 document, 4 tokens; ")
-
-
 def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabulary, notes, tmp_path):
     import shutil
 
@@ -329,15 +286,6 @@ def test_no_command_answers_with_help(wordveil, words):
     answer = wordveil(*words)
     assert answer.status == 2
     assert "Commands:" in answer.out + answer.err
-
-
-def test_tables_without_header_or_quotes(wordveil, vocabulary, tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text('1;"babaq\n2;dabaq\n')
-    form = ["--no-header", "--delimiter", ";", "--quoting", "none"]
-    answer = wordveil.done("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
-    assert [line.split(";")[0] for line in answer.out.splitlines()] == ["1", "2"]
-    assert "2 documents, 2 tokens" in answer.err
 
 
 def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary, notes, monkeypatch):
@@ -427,19 +375,31 @@ def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
     assert found["mechanism"] == "laplace"
 
 
-def test_a_list_stands_in_one_place_and_a_second_release_is_asked_for_each_time(wordveil, tmp_path):
-    """A typed `--hide` took the place of the file's, whose words left."""
-    (tmp_path / "a.txt").write_text("good")
-    (tmp_path / "b.txt").write_text("very")
-    (tmp_path / "text.txt").write_text("it was very good\n")
-    options, text = tmp_path / "wordveil.toml", tmp_path / "text.txt"
-    options.write_text(f'[redact]\nhide = ["{tmp_path / "a.txt"}"]\n')
-    answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt", "--hide", tmp_path / "b.txt")
-    assert answer.status == 2
-    assert "--hide is given by --config, too; give it in one place." in " ".join(answer.err.split())
-    assert wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt").status == 0
-    assert "good" not in (tmp_path / "out.txt").read_text()
-    options.write_text("[redact]\nagain = true\n")
-    answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt")
-    assert answer.status == 2
-    assert "cannot say again" in " ".join(answer.err.split())
+TRANSCRIPTS = {transcript["name"]: transcript for transcript in data("transcripts")["transcript"]}
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_what_is_typed_is_answered(wordveil, vocabulary, stock, tmp_path, name):
+    places = {"VOCABULARY": vocabulary, "STOCK": stock / "stock", "PUBLIC": stock / "public.txt"}
+
+    def placed(text):
+        return re.sub("|".join(places), lambda word: str(places[word[0]]), text)
+
+    for file, text in TRANSCRIPTS[name].get("files", {}).items():
+        (tmp_path / file).write_text(text)
+    for step in TRANSCRIPTS[name]["typed"]:
+        answer = wordveil(placed(step["run"]))
+        assert answer.status == step.get("status", 0), answer.err
+        assert step.keys() <= {"run", "status", "out", "err", "absent", "pattern", "holds", "lacks", "is", "gone"}
+        for stream in ("out", "err"):
+            said = " ".join(getattr(answer, stream).split())
+            assert [part for part in step.get(stream, ()) if " ".join(placed(part).split()) not in said] == []
+            assert [part for part in step.get("absent", ()) if part in said] == []
+        assert re.fullmatch(step.get("pattern", "(?s).*"), answer.out, re.MULTILINE)
+        for file, parts in step.get("holds", {}).items():
+            assert [part for part in parts if part not in (tmp_path / file).read_text()] == []
+        for file, parts in step.get("lacks", {}).items():
+            assert [part for part in parts if part in (tmp_path / file).read_text()] == []
+        for file, pattern in step.get("is", {}).items():
+            assert re.fullmatch(pattern, (tmp_path / file).read_text())
+        assert not any((tmp_path / file).exists() for file in step.get("gone", ()))
