@@ -375,11 +375,12 @@ def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
     assert found["mechanism"] == "laplace"
 
 
+PARTS = {"run", "where", "status", "out", "err", "absent", "pattern", "holds", "lacks", "is", "gone"}
 TRANSCRIPTS = {transcript["name"]: transcript for transcript in data("transcripts")["transcript"]}
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_what_is_typed_is_answered(wordveil, vocabulary, stock, tmp_path, name):
+def test_what_is_typed_is_answered(wordveil, vocabulary, stock, tmp_path, monkeypatch, name):
     places = {"VOCABULARY": vocabulary, "STOCK": stock / "stock", "PUBLIC": stock / "public.txt"}
 
     def placed(text):
@@ -388,9 +389,24 @@ def test_what_is_typed_is_answered(wordveil, vocabulary, stock, tmp_path, name):
     for file, text in TRANSCRIPTS[name].get("files", {}).items():
         (tmp_path / file).write_text(text)
     for step in TRANSCRIPTS[name]["typed"]:
-        answer = wordveil(placed(step["run"]))
+        with monkeypatch.context() as patch:
+            for variable, value in step.get("where", {}).items():
+                patch.setenv(variable, value)
+            answer = wordveil(placed(step["run"]))
         assert answer.status == step.get("status", 0), answer.err
-        assert step.keys() <= {"run", "status", "out", "err", "absent", "pattern", "holds", "lacks", "is", "gone"}
+        assert step.keys() <= {
+            "run",
+            "where",
+            "status",
+            "out",
+            "err",
+            "absent",
+            "pattern",
+            "holds",
+            "lacks",
+            "is",
+            "gone",
+        }
         for stream in ("out", "err"):
             said = " ".join(getattr(answer, stream).split())
             assert [part for part in step.get(stream, ()) if " ".join(placed(part).split()) not in said] == []

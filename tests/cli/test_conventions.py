@@ -258,14 +258,6 @@ def test_no_package_takes_the_name_of_a_command_of_wordveil(entry_points):
     assert set(offered_commands(own_commands())) == {"quick"}
 
 
-@pytest.mark.parametrize("command", ["sanitize", "redact", "redact --law surrogate"])
-def test_an_engine_that_does_not_exist_is_refused(wordveil, tmp_path, command, monkeypatch):
-    (tmp_path / "in.txt").write_text("good film\n")
-    monkeypatch.setenv("WORDVEIL_ENGINE", "magic")
-    assert "WORDVEIL_ENGINE='magic' must be one of numpy" in wordveil.refused(f"{command} in.txt -o out.txt")
-    assert not (tmp_path / "out.txt").exists()
-
-
 @pytest.mark.parametrize("engine", available_engines())
 def test_a_run_takes_the_engine_that_is_named_and_reports_what_computed(wordveil, tmp_path, engine, monkeypatch):
     monkeypatch.setenv("WORDVEIL_ENGINE", available_engines()[-1])

@@ -38,19 +38,6 @@ def test_a_table_and_its_text_column_alone_release_nothing(wordveil, vocabulary,
     assert "disclosed: these columns, copied unchanged: email" in kept.err.splitlines()
 
 
-def test_what_later_records_have_besides_is_counted_in_summary_and_report(wordveil, vocabulary, tmp_path):
-    (tmp_path / "in.jsonl").write_text('{"text": "babaq"}\n{"text": "dabaq", "zebra": "fish"}\n')
-    run = f"sanitize in.jsonl -c text --vocabulary {vocabulary} -e 4 -o out.jsonl"
-    told = "in.jsonl, line 2: members that were not named, and that the first record does not have: 1."
-    assert told in wordveil.refused(run)
-    assert not (tmp_path / "out.jsonl").exists()
-    answer = wordveil(f"{run} --drop-others --report report.json")
-    assert "left out or replaced: members that the first record does not have: 1" in answer.err
-    report = (tmp_path / "report.json").read_text()
-    assert json.loads(report)["left_out_members"] == 1
-    assert "zebra" not in report + answer.err + (tmp_path / "out.jsonl").read_text()
-
-
 @pytest.mark.slow
 def test_a_pipe_is_asked_for_before_a_text_is_released(process, table):
     data = (table / "in.json").read_bytes()

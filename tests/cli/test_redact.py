@@ -9,7 +9,6 @@ import shlex
 import pytest
 from tests.cli.forging import FORGERIES, facts_of, forged
 from tests.tables import read_rows, write_rows
-from tests.withholding.swapping import GERMAN
 
 from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
@@ -165,14 +164,6 @@ def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_
     assert dates[0] == dates[2]
     assert "d / 4001" in answer.err
     assert wordveil("report", tmp_path / "out.jsonl", "--verify", tmp_path / "r.json").status == 0
-
-
-def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
-    (tmp_path / "in.txt").write_text(GERMAN)
-    answer = wordveil.refused("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
-    assert "another language" in answer
-    assert "Johannes" not in answer
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
 def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):
