@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import re
-import shlex
 
 import pytest
 from tests.cli.forging import FORGERIES, facts_of, forged
@@ -84,19 +83,16 @@ def test_the_four_lines_and_the_promise_are_said_and_reported(wordveil, wires):
 @pytest.mark.parametrize("ending", ["json", "html"])
 def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires, ending, own):
     (wires / "own.txt").write_text("zebras\n")
-    more = ["--public-words", wires / "own.txt"] if own else []
-    chosen = ["--strict", "--keep-numbers", "0-10", "--pack", "clinic", *more]
-    told = wordveil(
-        "redact", wires / "in.jsonl", "-c", "text", "--keep", "id", "-o", wires / "o.jsonl", *chosen, "--report",
-        wires / f"r.{ending}",
-    ).err  # fmt: skip
-    verify = ["report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more]
-    assert (f"is verified by: {shlex.join(map(str, ['wordveil', *verify]))}\n" in told) == own
-    wordveil.done(*verify)
+    more = " --public-words own.txt" if own else ""
+    run = f"redact in.jsonl -c text --keep id -o o.jsonl --strict --keep-numbers 0-10 --pack clinic{more}"
+    told = wordveil(f"{run} --report r.{ending}").err
+    verify = f"report o.jsonl --verify r.{ending}"
+    assert (f"is verified by: wordveil {verify}{more}\n" in told) == own
+    wordveil.done(verify + more)
     if own:
-        assert "--public-words" in wordveil.refused("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
+        assert "--public-words" in wordveil.refused(verify)
     (wires / "o.jsonl").write_text("{}")
-    assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
+    assert wordveil(verify).status == 1
 
 
 @pytest.mark.parametrize(("path", "value"), FORGERIES["redacted"])
@@ -108,9 +104,7 @@ def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, pat
 
 def test_the_page_says_what_the_json_says(wordveil, wires):
     for ending in ("json", "html"):
-        wordveil(
-            "redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / f"r.{ending}", "--again", "-q"
-        )
+        wordveil(f"redact in.txt -o out.txt --report r.{ending} --again -q")
     facts, page = json.loads((wires / "r.json").read_text()), (wires / "r.html").read_text()
     for said in (facts["claim"]["must_say"], facts["guarantee"]["sentence"], *facts["disclosed"]):
         assert said in page
@@ -120,13 +114,9 @@ def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_no
     people = ["ann", "bob", "ann", None, None]
     rows = [{"who": who, "text": "We saw Maria, and MARIA left at 7.", "title": "Maria"} for who in people]
     write_rows(tmp_path / "in.jsonl", rows)
-    given = [
-        "redact", tmp_path / "in.jsonl", "-c", "text", "-c", "title", "--drop-others", "--link", "who", "--explain",
-        "-o",
-    ]  # fmt: skip
     outputs = []
     for name in ("one.jsonl", "two.jsonl"):
-        answer = wordveil.done(*given, tmp_path / name)
+        answer = wordveil.done(f"redact in.jsonl -c text -c title --drop-others --link who --explain -o {name}")
         outputs.append(read_rows(tmp_path / name))
     codes = [re.findall(r"\[name-(\d+)\]", row["title"] + row["text"]) for row in outputs[0]]
     assert all(len(set(of_row)) == 1 and len(of_row) == 3 for of_row in codes)  # one name in all texts of a record
@@ -141,13 +131,9 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
     people = ["ann", "bob", "ann", *(f"other {n}" for n in range(40))]
     rows = [{"who": who, "text": "We saw Maria. Then Maria left."} for who in people]
     write_rows(tmp_path / "in.jsonl", rows)
-    given = [
-        "redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others", "--law", "surrogate", "--link", "who", "-q",
-    ]  # fmt: skip
-    answer = wordveil(*given)
-    names = [
-        re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", json.loads(line)["text"]) for line in answer.out.splitlines()
-    ]
+    answer = wordveil("redact in.jsonl -c text --drop-others --law surrogate --link who -q")
+    texts = [json.loads(line)["text"] for line in answer.out.splitlines()]
+    names = [re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", text) for text in texts]
     assert all(found[1] == found[2] for found in names)
     assert names[0][1] == names[2][1]
     assert len({found[1] for found in names}) > 10  # of 42 uniform draws from 64
@@ -156,14 +142,13 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
 def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_path):
     rows = [{"who": who, "text": "We saw her on 2026-03-14, and she went home."} for who in ("ann", "bob", "ann")]
     write_rows(tmp_path / "in.jsonl", rows)
-    given = ["redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others"]
-    chosen = ["--link", "who", "--dates", "shift", "--days", "2000"]
-    answer = wordveil.done(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json", "--explain")
+    run = "redact in.jsonl -c text --drop-others --link who --dates shift --days 2000 -o out.jsonl"
+    answer = wordveil.done(f"{run} --report r.json --explain")
     dates = [re.findall(r"\d{4}-\d\d-\d\d", line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [len(each) for each in dates] == [1, 1, 1]
     assert dates[0] == dates[2]
     assert "d / 4001" in answer.err
-    assert wordveil("report", tmp_path / "out.jsonl", "--verify", tmp_path / "r.json").status == 0
+    wordveil.done("report out.jsonl --verify r.json")
 
 
 def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):

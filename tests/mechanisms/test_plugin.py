@@ -44,10 +44,10 @@ def installed(site, monkeypatch):
     sys.modules.pop("cluster_response", None)
 
 
-def wordveil(site, *arguments):
+def wordveil(site, command, cwd=None):
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+    program = [sys.executable, "-c", "from wordveil.cli.main import main; main()", *command.split()]
+    return subprocess.run(program, env=environment, capture_output=True, text=True, cwd=cwd)
 
 
 def test_it_is_one_file_and_one_line():
@@ -60,24 +60,21 @@ def test_it_is_one_file_and_one_line():
 
 @pytest.mark.slow
 def test_every_command_knows_it(site, tmp_path):
-    found = wordveil(site, "mechanisms", "--json")
+    found = wordveil(site, "mechanisms --json")
     rows = {row["name"]: row for row in json.loads(found.stdout)}
-    assert rows["cluster-response"]["promise"] == "neighbour DP"
-    assert rows["cluster-response"]["standing"] == "proved"
-    assert "tem" in rows
-    explained = wordveil(site, "explain", "--mechanism", "cluster-response", "--epsilon", "2")
+    told = rows["cluster-response"]
+    assert (told["promise"], told["standing"], "tem" in rows) == ("neighbour DP", "proved", True)
+    explained = wordveil(site, "explain --mechanism cluster-response --epsilon 2")
     assert explained.returncode == 0, explained.stderr
     assert "public clusters of 8 words" in " ".join(explained.stdout.split())
     text = tmp_path / "text.txt"
     text.write_text("the doctor was late\n" * 20)
-    options = ("--mechanism", "cluster-response", "--epsilon", "2", "--set", "k=5")
-    report = ("--report", str(tmp_path / "report.json"))
-    released = wordveil(site, "sanitize", str(text), "--output", str(tmp_path / "out.txt"), *options, *report)
+    run = "sanitize text.txt --output out.txt --mechanism cluster-response --epsilon 2 --set k=5 --report report.json"
+    released = wordveil(site, run, cwd=tmp_path)
     assert released.returncode == 0, released.stderr
     assert (tmp_path / "out.txt").read_text() != text.read_text()
-    check = ("report", str(tmp_path / "out.txt"), "--verify", str(tmp_path / "report.json"))
-    assert wordveil(site, *check).returncode == 0
-    refused = wordveil(site, "sanitize", str(text), "--mechanism", "cluster-response", "--epsilon", "20")
+    assert wordveil(site, "report out.txt --verify report.json", cwd=tmp_path).returncode == 0
+    refused = wordveil(site, "sanitize text.txt --mechanism cluster-response --epsilon 20", cwd=tmp_path)
     assert refused.returncode == 2
     assert "must be at most 12" in refused.stderr
 
@@ -192,7 +189,7 @@ def test_what_cannot_be_used_is_said_with_its_package_and_stops_nothing_else(car
     assert listed.returncode == 0
     assert "truncated-laplace" in listed.stdout
     assert "package careless cannot be loaded" in listed.stderr
-    refused = wordveil(careless, "explain", "--mechanism", "broken", "--epsilon", "1")
+    refused = wordveil(careless, "explain --mechanism broken --epsilon 1")
     assert refused.returncode == 2
     assert "package careless" in refused.stderr
     assert "Traceback" not in refused.stderr
