@@ -168,16 +168,6 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
     assert (lines[-1], len(lines)) == (f"epsilon {round_up(expected.epsilon)}: {kept}", len(expected.curve) + 2)
 
 
-def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
-    path = tmp_path / "counts.tsv"
-    path.write_text("labaq\t10\nnowhere\t5\n\n")  # a word that shares its vector with none
-    answer = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path, "--json")
-    assert json.loads(answer.out)["words"] == 1
-    path.write_text("labaq\t10\nlabaq ten\n")
-    wrong = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path)
-    assert wrong.err == f"wordveil: {path}, line 2: must be a word, a tab and a number.\n"
-
-
 def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
     (point,) = neighbour_points(wv.load_embeddings(), "attacker", 0.2, k=16)
     found = json.loads(wordveil("calibrate", "--attacker", 0.2, "--set", "k=16", "--json").out)
@@ -359,15 +349,6 @@ def test_python_runs_the_package():
 
 
 # Decoders and their parameters.
-def test_parameters_of_a_decoder_reach_it(wordveil, tmp_path):
-    (tmp_path / "in.txt").write_text("the doctor was late\n" * 5)
-    run = "sanitize in.txt -m laplace -e 1e6 --yes -q --decoder"  # so little noise that the nearest word is the word
-    steep = wordveil.done(f"{run} rank-softmax --decoder-set c=1")  # e^-1000000 of the next word
-    assert steep.out.lower() == "the doctor was late\n" * 5
-    second = wordveil.done(f"{run} vickrey --decoder-set t=1")
-    assert not set(second.out.lower().split()) & {"doctor", "late"}, "t = 1 always gives the second nearest"
-
-
 def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
     found = json.loads(wordveil("calibrate", "--decoder", "rank-softmax", "--epsilon", "60", "--json").out)
     near = {row["c"]: row["near"] for row in found["grid"]}

@@ -158,13 +158,6 @@ def test_a_page_says_what_the_json_says_on_any_screen(wordveil, vocabulary, note
         assert f"<dt>{term}</dt>" in page
 
 
-def test_what_went_to_standard_output_has_no_digest(wordveil, vocabulary, notes, tmp_path):
-    wordveil("sanitize", notes, "--vocabulary", vocabulary, "--report", tmp_path / "r.json", "--per", "document")
-    report = json.loads((tmp_path / "r.json").read_text())
-    assert (report["destination"], report["outputs"]) == ("-", [])
-    assert "no file is named in" in wordveil("report", "--verify", tmp_path / "r.json", notes).err
-
-
 # Progress.
 def test_off_a_terminal_a_line_is_said_every_half_minute(monkeypatch, capsys):
     now = [0.0]

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from wordveil.vocabulary.checksums import table_checksum
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import read_packaged
 
+MALFORMED = tomllib.loads(Path(__file__).with_name("malformed.toml").read_text(encoding="utf-8"))
 FACTS = {"name": "tiny", "source": "tests", "rows": 2, "dimensions": 3, "checksum": "ab"}
 
 
@@ -27,16 +30,7 @@ def test_json_round_trip(name, casing, rows):
     assert pickle.loads(pickle.dumps(header)) == header
 
 
-@pytest.mark.parametrize(("field", "value", "message"), [
-    ("rows", 0, "rows=0 must be a positive integer"),
-    ("rows", True, "rows=True must be a positive integer"),
-    ("dimensions", 2.0, r"dimensions=2\.0 must be a positive integer"),
-    ("casing", "upper", "casing='upper' must be one of lower, cased"),
-    ("candidate_rule", "some", "candidate_rule='some' must be one of words, all"),
-    ("format_version", 2, "format_version=2 must be 1"),
-    ("name", 3, "name=3 must be text on one line"),
-    ("name", "glove\nassumes: nothing", "must be text on one line, without control characters"),
-])  # fmt: skip
+@pytest.mark.parametrize(("field", "value", "message"), MALFORMED["facts"])
 def test_domain(field, value, message):
     with pytest.raises(ParameterError, match=message):
         VocabularyHeader(**{**FACTS, field: value})
