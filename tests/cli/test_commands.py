@@ -271,13 +271,6 @@ def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, mo
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("words", [[], ["vocabulary"]])
-def test_no_command_answers_with_help(wordveil, words):
-    answer = wordveil(*words)
-    assert answer.status == 2
-    assert "Commands:" in answer.out + answer.err
-
-
 def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary, notes, monkeypatch):
     def fail(text: str) -> None:
         raise KeyError(text)
@@ -316,18 +309,6 @@ def test_text_of_another_language_needs_a_yes(wordveil, tmp_path, command):
     page = (tmp_path / "r.html").read_text()
     assert "outside the vocabulary:" not in page
     assert "does not look like" not in page
-
-
-@pytest.mark.parametrize(("epsilon", "asked"), [(8, False), (13.8, False), (13.9, True), (50, True)])
-def test_a_promise_that_hides_nothing_needs_a_yes(wordveil, tmp_path, epsilon, asked):
-    """By its odds: beyond ln(999 999) = 13.82 nats an even guess may be wrong less than once in a million times."""
-    (tmp_path / "in.txt").write_text("She sleeps badly.\n")
-    answer = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-e", epsilon)
-    assert ("this promise hides nothing" in answer.err) == asked
-    assert answer.status == (2 if asked else 0)
-    assert (tmp_path / "out.txt").exists() == (not asked)
-    accepted = wordveil.done("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
-    assert accepted.err.count("this promise hides nothing") == asked
 
 
 def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wordveil, tmp_path):

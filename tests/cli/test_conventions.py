@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -277,19 +278,7 @@ NEEDS = {
     "spark-sanitize": "pyspark",
 }
 PUBLIC = ("evaluate", "reproduce")
-BEFORE = {
-    "report": "sanitize",
-    "denoise": "sanitize",
-    "vocabulary info": "vocabulary import",
-    "vocabulary neighbours build": "vocabulary import",
-    "calibrate": "vocabulary import",
-    "certify": "vocabulary import",
-    "audit": "vocabulary import",
-    "budget show": "budget grant",
-    "budget history": "budget grant",
-    "budget revoke": "budget key",
-    "sentences info": "sentences build",
-}
+BEFORE = tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
 """Command -> the one whose examples make what its own speak of."""
 
 

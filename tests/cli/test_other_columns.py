@@ -14,10 +14,9 @@ WAYS = "--keep NAME copies one, --keep-others copies all, --drop-others leaves t
 
 @pytest.fixture
 def table(tmp_path):
-    """A table with two other columns, and records of which one has a member more than the first."""
+    """A table with two other columns."""
     write_rows(tmp_path / "in.csv", ROWS)
     write_rows(tmp_path / "in.json", ROWS)
-    write_rows(tmp_path / "odd.jsonl", [{"text": "good film"}, {"text": "bad food", "zebra": "fish"}])
     return tmp_path
 
 
@@ -46,18 +45,6 @@ def test_a_pipe_is_asked_for_before_a_text_is_released(process, table):
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"unnamed: customer, email. " + WAYS.encode() in done.stderr
     assert process(*common, "--drop-others", data=data).returncode == 0
-
-
-@pytest.mark.parametrize("command", ["rephrase", "redact"])
-def test_other_commands_ask_as_well(wordveil, table, command):
-    run = f"{command} in.csv -c text -o out.csv"
-    assert f"unnamed: customer, email. {WAYS}" in wordveil.refused(run)
-    assert not (table / "out.csv").exists()
-    wordveil.done(f"{run} --keep customer")
-    assert (table / "out.csv").read_text().startswith("customer,text\nmaria,")
-    odd = wordveil(f"{command} odd.jsonl -c text --drop-others")
-    assert "left out or replaced: members that the first record does not have: 1" in odd.err
-    assert "zebra" not in odd.out + odd.err
 
 
 @pytest.mark.parametrize("form", ["npz", "parquet", "safetensors"])

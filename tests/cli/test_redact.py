@@ -37,14 +37,6 @@ def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
     assert ("row 1" in out.read_text()) == bool(columns)
 
 
-@pytest.mark.parametrize("command", ["redact", "sanitize"])
-@pytest.mark.parametrize(("content", "said"), [("", "no documents"), ("\n\n", "no words"), ("He went home.\n", "")])
-def test_an_empty_input_is_told_of_also_under_quiet(wordveil, tmp_path, command, content, said):
-    (tmp_path / "in.txt").write_text(content)
-    answer = wordveil.done(command, tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-q")
-    assert answer.err == (f"warning: the input holds {said}: there was nothing to release.\n" if said else "")
-
-
 def test_metadata_of_a_file_does_not_leave_and_names_of_files_are_said_to(wordveil, tmp_path):
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -187,15 +179,6 @@ def test_a_complete_release_under_words_of_no_file_is_not_taken_for_another(tmp_
     redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", one)
     with pytest.raises(ResumeError, match="own words"):
         redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", other, resume=True)
-
-
-@pytest.mark.parametrize("command", ["redact", "sanitize"])
-def test_preview_releases_nothing(wordveil, wires, command):
-    answer = wordveil.done(command, wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
-    assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 20
-    assert "Maria" not in answer.out  # no terminal
-    assert ("are shown on a terminal only" in answer.err) == (command == "redact")
-    assert not (wires / "out.txt").exists()
 
 
 def test_words_prints_what_may_leave(wordveil):
