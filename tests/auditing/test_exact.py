@@ -204,17 +204,14 @@ APART = distances(wv.Euclidean(), PLANE, PLANE)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
-@pytest.mark.parametrize(
-    ("table", "match"),
-    [
-        (careless_root(seeds.rng(0).normal(size=(20, 6))), "NaN or less than 0"),
-        (with_entry(APART, {(50, 3): np.nan, (3, 50): np.nan}), "NaN or less than 0"),
-        (with_entry(APART, {(2, 3): -1.0, (3, 2): -1.0}), "NaN or less than 0"),
-        (with_entry(APART, {(3, 50): 50.0}), "not symmetric"),
-        (with_entry(APART, {(50, 3): 50.0}), "not symmetric"),
-        (with_entry(APART, {(50, 3): np.inf}), "not symmetric"),
-    ],
-)
+@pytest.mark.parametrize(("table", "match"), [
+    (careless_root(seeds.rng(0).normal(size=(20, 6))), "NaN or less than 0"),
+    (with_entry(APART, {(50, 3): np.nan, (3, 50): np.nan}), "NaN or less than 0"),
+    (with_entry(APART, {(2, 3): -1.0, (3, 2): -1.0}), "NaN or less than 0"),
+    (with_entry(APART, {(3, 50): 50.0}), "not symmetric"),
+    (with_entry(APART, {(50, 3): 50.0}), "not symmetric"),
+    (with_entry(APART, {(50, 3): np.inf}), "not symmetric"),
+])  # fmt: skip
 def test_distances_that_are_none_are_refused_however_they_are_given(table, match, delta):
     v = len(table)
     for form in (table, lambda first, second: table[np.ix_(first, second)]):

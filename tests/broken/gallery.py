@@ -116,7 +116,7 @@ def private_scale(rows: np.ndarray) -> np.ndarray:
     return (1 + np.abs(rows).mean(axis=1, keepdims=True)) / EPSILON
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Case:
     """A broken mechanism seen by the statistical audit of one pair, and perhaps as a whole channel."""
 
@@ -136,10 +136,6 @@ def vector_pair(gap: float) -> Pair:
     return Pair(first=np.zeros(1), second=np.full(1, gap), label="line", epsilon=EPSILON * gap, distance=gap)
 
 
-def from_channel(build: Callable[[bool], np.ndarray]) -> Callable[[bool, int], Subject]:
-    return lambda broken, seed: ChannelSubject(build(broken), seed)
-
-
 def missing_half(broken: bool) -> np.ndarray:
     return exponential(EPSILON if broken else EPSILON / 2, DISTANCES)
 
@@ -148,36 +144,31 @@ def squared(broken: bool) -> np.ndarray:
     return exponential(EPSILON / 2, DISTANCES**2 if broken else DISTANCES)
 
 
+def by_noise(
+    name: str, broken: Callable[[np.ndarray], Any], gap: float, samples: int, *, one_sided: bool = False
+) -> Case:
+    """Noise whose scale is that of the proof, or, broken, another function of the rows."""
+
+    def make(is_broken: bool, seed: int) -> Subject:
+        scale = broken if is_broken else lambda rows: 1 / EPSILON
+        return noisy(scale, seed, one_sided=is_broken and one_sided)
+
+    return Case(name, make, vector_pair(gap), samples)
+
+
+def by_channel(name: str, build: Callable[[bool], np.ndarray], pair: Pair, samples: int) -> Case:
+    return Case(name, lambda broken, seed: ChannelSubject(build(broken), seed), pair, samples, build)
+
+
 CASES = [
-    Case(
-        name="half the noise",
-        make=lambda broken, seed: noisy(lambda rows: (0.5 if broken else 1.0) / EPSILON, seed),
-        pair=vector_pair(1.0),
-        samples=20_000,
-    ),
-    Case(
-        name="missing factor 1/2",
-        make=from_channel(missing_half),
-        pair=word_pair(20, 0),
-        samples=400_000,
-        channel=missing_half,
-    ),
-    Case(name="TEM's wrong bottom score", make=from_channel(tem), pair=word_pair(25, 27), samples=200_000, channel=tem),
-    Case(
-        name="one-sided noise",
-        make=lambda broken, seed: noisy(lambda rows: 1 / EPSILON, seed, one_sided=broken),
-        pair=vector_pair(0.5),
-        samples=20_000,
-    ),
-    Case(name="squared distance", make=from_channel(squared), pair=word_pair(20, 29), samples=50_000, channel=squared),
-    Case(name="top-k cut", make=from_channel(top_k), pair=word_pair(22, 26), samples=50_000, channel=top_k),
-    Case(name="decoder that sees the word", make=decoder, pair=word_pair(22, 29), samples=50_000),
-    Case(
-        name="scale from private data",
-        make=lambda broken, seed: noisy(private_scale if broken else lambda rows: 1 / EPSILON, seed),
-        pair=vector_pair(1.0),
-        samples=100_000,
-    ),
+    by_noise("half the noise", lambda rows: 0.5 / EPSILON, 1.0, 20_000),
+    by_channel("missing factor 1/2", missing_half, word_pair(20, 0), 400_000),
+    by_channel("TEM's wrong bottom score", tem, word_pair(25, 27), 200_000),
+    by_noise("one-sided noise", lambda rows: 1 / EPSILON, 0.5, 20_000, one_sided=True),
+    by_channel("squared distance", squared, word_pair(20, 29), 50_000),
+    by_channel("top-k cut", top_k, word_pair(22, 26), 50_000),
+    Case("decoder that sees the word", decoder, word_pair(22, 29), 50_000),
+    by_noise("scale from private data", private_scale, 1.0, 100_000),
 ]
 
 

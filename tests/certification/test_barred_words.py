@@ -9,8 +9,12 @@ from tests.kernels.engines_here import every_selecting
 
 import seeds
 import wordveil as wv
-from certification.small_vocabularies import channel_losses as exact_losses
-from certification.small_vocabularies import losses_by_definition, small_embeddings, worst_by_definition
+from certification.small_vocabularies import (
+    channel_losses,
+    losses_by_definition,
+    small_embeddings,
+    worst_by_definition,
+)
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import barred_words, certify, certify_rate, normalizer_lipschitz
 from wordveil.certification.normalizer_lipschitz import LossComputation
@@ -48,16 +52,14 @@ def table_of(embeddings, metric):
     return distances(metric, embeddings.vectors, embeddings.vectors)
 
 
-def channel_losses(embeddings, metric, rate, cap):
-    """Return the distances s and the largest loss of the exact channel between any two inputs."""
+def capped(embeddings, metric, cap):
     s = np.minimum(table_of(embeddings, metric), cap)
     s[embeddings.canonical[:, None] == embeddings.canonical[None]] = 0.0
-    return s, losses_by_definition(s, rate, embeddings.candidates)
+    return s
 
 
 def worst_of(embeddings, metric, rate, cap):
-    s, _ = channel_losses(embeddings, metric, rate, cap)
-    return worst_by_definition(s, rate, embeddings.candidates)
+    return worst_by_definition(capped(embeddings, metric, cap), rate, embeddings.candidates)
 
 
 def pairs_of(embeddings, metric):
@@ -74,7 +76,7 @@ def test_too_many_pairs_are_bounded_by_the_normalizers(monkeypatch, metric):
     embeddings = lonely()
     metric = metric_for(metric, embeddings)
     monkeypatch.setattr(normalizer_lipschitz, "MOST_TRIPLES", 1e5)
-    s, _ = channel_losses(embeddings, metric, 6.0, 4.5)
+    s = capped(embeddings, metric, 4.5)
     z = np.log(np.exp(-6.0 * s[:, embeddings.candidates]).sum(axis=1))
     apart = s > 0
     bound = 6.0 + (np.abs(z[:, None] - z[None])[apart] / s[apart]).max()
@@ -92,8 +94,11 @@ def test_it_is_the_loss_of_the_exact_channel(metric, rate, cap):
     per_distance, largest = worst_of(embeddings, metric, rate, cap)
     for found, exact in ((work.metric(rate, cap), per_distance), (work.local(rate, cap), largest)):
         assert exact * (1 - 1e-9) <= found.computed <= exact * (1 + 1e-5)
-    s, loss = channel_losses(embeddings, metric, rate, cap)
-    assert np.all(loss <= work.metric(rate, cap).epsilon * s + work.metric(rate, cap).error)
+    s = capped(embeddings, metric, cap)
+    assert np.all(
+        losses_by_definition(s, rate, embeddings.candidates)
+        <= work.metric(rate, cap).epsilon * s + work.metric(rate, cap).error
+    )
 
 
 def random_vocabulary(rng):
@@ -123,7 +128,7 @@ def test_no_claim_is_below_the_law_that_is_drawn_by_and_the_audit_agrees(engine,
         certificate = certify_rate(mechanism, embeddings, float(rng.uniform(0.3, 6.0)), threads=1)
         fitted = replace(mechanism, epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
         claim, s = fitted.guarantee(), np.minimum(table, certificate.numbers["cap"])
-        losses = exact_losses(fitted)
+        losses = channel_losses(fitted)
         assert np.all(losses <= claim.epsilon * s + claim.slack)
         apart = s > 1e-3
         assert claim.epsilon >= (losses[apart] / s[apart]).max() - claim.slack / 1e-3
@@ -190,11 +195,8 @@ def test_the_rate_found_keeps_the_promise_and_a_higher_one_does_not(calibration)
     certificate = certify(mechanism, embeddings)
     rate = certificate.numbers["rate"]
     which = 0 if calibration == "certified" else 1
-    assert (
-        worst_of(embeddings, wv.Euclidean(), rate, 3.0)[which]
-        <= 8.0
-        < worst_of(embeddings, wv.Euclidean(), rate * 1.01, 3.0)[which]
-    )
+    here, above = (worst_of(embeddings, wv.Euclidean(), times * rate, 3.0)[which] for times in (1, 1.01))
+    assert here <= 8.0 < above
     assert mechanism.fit(embeddings, certificate).guarantee().epsilon <= 8.0
 
 

@@ -1,17 +1,20 @@
-"""Certificates as values: JSON round trip, what `verify` catches, and what `fit` accepts."""
+"""Certificates as values: JSON round trip, what `verify` catches, what `fit` accepts; and those of fitted constants."""
 
 import hashlib
 import json
-import math
 import pickle
 import struct
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import seeds
 import wordveil as wv
 from certification.small_vocabularies import channel_losses, small_embeddings
+from wordveil.certification import certify_profile
 from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate
 from wordveil.certification.normalizer_lipschitz import ExactLoss
 from wordveil.errors import CertificateError, ParameterError
@@ -20,6 +23,7 @@ from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import identity
 from worlds import distances
 
+CHANGES = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))
 MECHANISMS = [
     wv.TEM(epsilon=1.5, calibration="certified"),
     wv.TEM(epsilon=6.0, gamma=2.0, calibration="certified"),
@@ -73,23 +77,7 @@ def test_verify_rebuilds_mechanisms_with_plain_metrics():
         wv.verify(wv.certify(special, embeddings), embeddings)
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"numbers": {"epsilon": 0.5}}, r"epsilon=0\.5, the repetition found"),
-        ({"numbers": {"rate": 1.01}}, "repetition found"),
-        ({"numbers": {"rate": 9.0}}, r"rate=9\.0 must be in"),
-        ({"numbers": {"cap": 1.0}}, r"cap=1\.0, the repetition found"),
-        ({"numbers": {"other": 1.0}}, "other=1.0, the repetition found None"),
-        ({"error": 0.0}, r"error=0\.0, the repetition found"),
-        ({"parameters": {"beta": 0.01}}, "cap="),
-        ({"parameters": {"epsilon": 1.0}}, "must be in|above"),
-        ({"parameters": {"metric": "Angular()"}}, "the repetition found|above"),
-        ({"vocabulary": "0" * 64}, "vocabulary="),
-        ({"candidates": "0" * 64}, "candidates="),
-        ({"method": "guess"}, "certified by the method 'guess'"),
-    ],
-)
+@pytest.mark.parametrize(("change", "match"), CHANGES["altered"])
 def test_verify_names_what_was_altered(change, match):
     embeddings = small_embeddings("gaussian")
     content = json.loads(wv.certify(wv.TEM(epsilon=1.5), embeddings).to_json())
@@ -99,33 +87,19 @@ def test_verify_names_what_was_altered(change, match):
         wv.verify(wv.Certificate.from_json(json.dumps(content)), embeddings)
 
 
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        (b"{", "not JSON"),
-        (b"[]", "JSON object with the keys"),
-        (b"{}", "JSON object with the keys"),
-        (b"\xff\xfe", "no UTF-8 text"),
-    ],
-)
+@pytest.mark.parametrize(("text", "match"), [
+    (b"{", "not JSON"),
+    (b"[]", "JSON object with the keys"),
+    (b"{}", "JSON object with the keys"),
+    (b"\xff\xfe", "no UTF-8 text"),
+])  # fmt: skip
 def test_malformed_files_are_refused(text, match, tmp_path):
     (tmp_path / "bad.json").write_bytes(text)
     with pytest.raises(CertificateError, match=match):
         wv.Certificate.load(tmp_path / "bad.json")
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"numbers": {"epsilon": math.inf}}, "finite"),
-        ({"numbers": {"epsilon": True}}, "finite"),
-        ({"numbers": 3}, "wrong type"),
-        ({"error": -1.0}, "finite"),
-        ({"error": "none"}, "wrong type"),
-        ({"format": 2}, "format 2"),
-        ({"method": None}, "wrong type"),
-    ],
-)
+@pytest.mark.parametrize(("change", "match"), [*CHANGES["wrong"], ({"method": None}, "wrong type")])
 def test_wrong_contents_are_refused(change, match):
     content = json.loads(wv.certify(wv.SanText(epsilon=2.0), small_embeddings("two words")).to_json())
     with pytest.raises(CertificateError, match=match):
@@ -191,3 +165,68 @@ def test_a_wild_curve_still_ends_with_a_certified_rate():
     assert len(asked) <= 9
     with pytest.raises(CertificateError, match="a defect"):
         largest_rate(fake(lambda r: 10.0)[0], 2.0)
+
+
+CONSTANTS = [
+    (wv.Projection(epsilon=2.0, dimensions=4, seed=seeds.seed(3)), "stretch"),
+    (wv.Projection(epsilon=2.0, sensitivity="union-bound", beta=1.0), "stretch"),
+    (wv.TruncatedLaplace(epsilon=1.0, delta=1e-5), "half_width"),
+    (wv.TruncatedLaplace(epsilon=1.0, delta=1e-5, calibration="exact"), "half_width"),
+    (wv.ClippedGaussian(epsilon=1.6, delta=1 / 73404), "sigma"),
+    (wv.NADP(epsilon=1.0, delta=1e-5), "sigma"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "number"), CONSTANTS, ids=lambda x: getattr(x, "name", None))
+def test_constants_are_recorded_repeated_and_guarded(mechanism, number, tmp_path):
+    embeddings = small_embeddings("gaussian")
+    certificate = wv.Certificate.load(wv.certify(mechanism, embeddings).save(tmp_path / "c.json"))
+    assert wv.verify(certificate, embeddings).numbers == certificate.numbers
+    lowered = replace(certificate, numbers={**certificate.numbers, number: certificate.numbers[number] * (1 - 1e-8)})
+    with pytest.raises(CertificateError, match=f"claims {number}=.*below"):
+        wv.verify(lowered, embeddings)
+    halved = replace(certificate, numbers={**certificate.numbers, number: certificate.numbers[number] / 2})
+    with pytest.raises(CertificateError, match=f"says {number}="):
+        wv.verify(halved, embeddings)
+
+
+def test_the_numbers_are_those_of_the_fitted_mechanism():
+    embeddings = small_embeddings("gaussian")
+    projection = CONSTANTS[0][0]
+    assert wv.certify(projection, embeddings).numbers["stretch"] == projection.fit(embeddings).stretch
+    gaussian = wv.certify(CONSTANTS[4][0], embeddings)
+    assert gaussian.numbers["scale"] == pytest.approx(2.3940794204, abs=1e-10)
+    assert gaussian.numbers["delta"] <= 1 / 73404
+    planned = wv.certify(CONSTANTS[1][0], embeddings)
+    assert planned.numbers["delta"] <= 1e-6
+
+
+def test_vocabulary_bound_certificates_name_the_vocabulary():
+    embeddings, other = small_embeddings("gaussian"), small_embeddings("gaussian", seed=1)
+    with pytest.raises(CertificateError, match="vocabulary="):
+        wv.verify(wv.certify(CONSTANTS[0][0], embeddings), other)
+    wv.verify(wv.certify(CONSTANTS[4][0], embeddings), other)
+
+
+def test_profiles_are_certified_without_a_vocabulary():
+    certificate = certify_profile(wv.MultivariateLaplace(epsilon=2.0), dimensions=300, diameter=15.0, delta=1e-5)
+    assert certificate.numbers["epsilon_local"] == pytest.approx(8.194003, abs=1e-6)
+    embeddings = small_embeddings("two words")
+    wv.verify(certificate, embeddings)
+    with pytest.raises(CertificateError, match="says epsilon_local"):
+        wv.verify(replace(certificate, parameters={**certificate.parameters, "diameter": 16.0}), embeddings)
+    with pytest.raises(CertificateError, match="must be numbers"):
+        wv.verify(replace(certificate, parameters={**certificate.parameters, "diameter": "16"}), embeddings)
+    with pytest.raises(CertificateError, match="has the parameters"):
+        wv.verify(replace(certificate, parameters={"mechanism": "laplace"}), embeddings)
+
+
+def test_what_cannot_be_recorded_is_refused():
+    embeddings = small_embeddings("gaussian")
+    with pytest.raises(CertificateError, match="needs no certificate"):
+        wv.certify(wv.ClippedLaplace(epsilon=1.0), embeddings)
+    with pytest.raises(CertificateError, match="matrix of Projection is no single value"):
+        wv.certify(wv.Projection(epsilon=1.0, matrix=[[1.0] * 7]), embeddings)
+    certificate = wv.certify(CONSTANTS[2][0], embeddings)
+    with pytest.raises(CertificateError, match="not those of TruncatedLaplace"):
+        wv.verify(replace(certificate, parameters={**certificate.parameters, "other": 1}), embeddings)

@@ -1,6 +1,5 @@
 """One rate: what it costs, whether it keeps a promise, both promises, and work that dies and is continued."""
 
-import json
 import signal
 from dataclasses import replace
 from functools import partial
@@ -8,14 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.dying import Death, in_child, interrupt_after
-from typer.testing import CliRunner
 
 import wordveil as wv
 from certification.small_vocabularies import SMALL, channel_losses, small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pair_spaces import DistinctVectors, WordPairs
-from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.exponential import LARGEST_LOSS
 from wordveil.metrics.table import DistanceTable
@@ -174,29 +171,3 @@ def test_a_killed_certification_of_one_rate_is_continued_to_the_same_bytes(tmp_p
     assert len(set(progress)) == 3, "each run went on from the one before"
     assert certified(checkpoint=str(work)).to_json() == certified().to_json()
     assert list(tmp_path.iterdir()) == []
-
-
-def run(*arguments):
-    return CliRunner().invoke(build_app(), ["certify", *map(str, arguments)])
-
-
-def test_the_command_certifies_one_rate_and_a_local_promise(tmp_path):
-    folder = drawn(20, 3, seed=1).save(tmp_path / "v").directory
-    file = tmp_path / "c.json"
-    common = ["-m", "santext", "--vocabulary", folder]
-    made = run(*common, "--rate", 2, "-o", file, "--checkpoint", tmp_path / "work.npz")
-    assert made.exit_code == 0, made.output
-    epsilon = wv.Certificate.load(file).parameters["epsilon"]
-    assert f"--epsilon {epsilon!r} --calibration certified --vocabulary {folder} --certificate" in made.output
-    assert run("--verify", file, "--vocabulary", folder).exit_code == 0
-    assert run(*common, "--rate", 2, "--epsilon", 4.0).exit_code == 0
-    refused = run(*common, "--rate", 2, "--epsilon", 2.0)
-    assert (refused.exit_code, "costs epsilon" in str(refused.exception) + refused.output) == (1, True)
-    local = run(*common, "--calibration", "certified-local", "--epsilon", 3)
-    assert json.loads(local.stdout)["method"] == "largest-loss"
-    assert run(*common, "--calibration", "certified-local").exit_code != 0
-    noise = run("-m", "laplace", "--rate", 2, "--vocabulary", folder)
-    assert "belongs to mechanisms that select words" in str(noise.exception) + noise.output
-    tight = run("-m", "tight", "--epsilon", 2, "--vocabulary", folder, "-o", file)
-    assert tight.exit_code == 0, tight.output
-    assert run("--verify", file, "--vocabulary", folder).exit_code == 0

@@ -70,6 +70,22 @@ def vocabulary(tmp_path_factory):
     return made_up(200).save(tmp_path_factory.mktemp("vocabulary") / "small").directory
 
 
+@pytest.fixture(scope="session")
+def stock(tmp_path_factory):
+    """A folder with a small stock of sentences built by the command, and the file that it was built from."""
+    folder = tmp_path_factory.mktemp("built")
+    lines = [f"The {who} {did} a {what}." for who in ("cook", "nurse", "boy", "queen", "clerk", "judge")
+             for did in ("sold", "found", "lost") for what in ("boat", "hat", "letter", "horse")]  # fmt: skip
+    (folder / "public.txt").write_text("\n".join([*lines, "Anna gave it to Bob on 4 May 2020.", "XYZ is a firm."]))
+    with pytest.raises(SystemExit) as ended:
+        main(
+            f"sentences build {folder}/public.txt -o {folder}/stock --prototypes 4,16 --name small "
+            "--licence CC0-1.0".split()
+        )
+    assert not ended.value.code
+    return folder
+
+
 @pytest.fixture
 def notes(tmp_path):
     path = tmp_path / "notes.txt"

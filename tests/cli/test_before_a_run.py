@@ -187,21 +187,6 @@ def test_the_log_of_a_run_says_how_it_goes_and_nothing_private(wordveil, tmp_pat
     assert "wordveil INFO the output is in its place\n" in wordveil.done(f"--debug {RUN} -o third.csv -q --yes").err
 
 
-def test_a_variable_names_the_file_of_options_and_the_screen_tells_what_it_says(wordveil, tmp_path, monkeypatch):
-    (tmp_path / "nightly.toml").write_text(
-        '[sanitize]\ncolumn = ["body"]\nkeep = ["id"]\nepsilon = 1\nvocabulary = "small"\nyes = true\n'
-    )
-    (tmp_path / "other.toml").write_text('[sanitize]\ncolumn = ["body"]\nkeep = ["who"]\nvocabulary = "small"\n')
-    monkeypatch.setenv("WORDVEIL_CONFIG", "nightly.toml")
-    answer = wordveil.done("sanitize in.csv -o a.csv")
-    assert answer.err.startswith("options by a file: column, keep, epsilon, vocabulary, yes\n")
-    assert (tmp_path / "a.csv").read_text().startswith("id,body\n")
-    wordveil.done("--config other.toml sanitize in.csv -o b.csv --yes")
-    assert (tmp_path / "b.csv").read_text().startswith("who,body\n")
-    monkeypatch.setenv("WORDVEIL_CONFIG", "absent.toml")
-    assert "absent.toml: No such file" in wordveil.refused("sanitize in.csv -o c.csv")
-
-
 def test_a_name_is_one_person_however_its_letters_are_composed(wordveil, tmp_path):
     spellings = [unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD")]
     rows = "".join(f'{n},{name},"aa bb cc dd ee",\n' for n, name in enumerate(spellings * 5))

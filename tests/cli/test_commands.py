@@ -6,7 +6,9 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,50 +38,24 @@ HELPS = [
 GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
+def data(name):
+    """What the file of this name beside the tests holds."""
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+OPTION_FILES = data("option_files")
+
+
 # Options in a file.
-def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_path):
-    options = tmp_path / "nightly.toml"
-    options.write_text('[sanitize]\nmechanism = "tem"\nepsilon = 50\npublic-words = ["function"]\nyes = true\n')
-    said = tmp_path / "in.txt"
-    said.write_text("the garden and the river\n")
-    answer = wordveil("--config", options, "sanitize", said, "--explain")
-    assert answer.out.split()[::2] == ["The", "and", "river"], "50 nats by distance keep every word of a line so short"
-    assert answer.err.startswith("options by a file: mechanism, epsilon, public-words, yes\n")
-    typed = wordveil("--config", options, "sanitize", said, "-e", "9.36", "--explain").err
-    assert "exp(50 * t)" in answer.err
-    assert "exp(9.36 * t)" in typed
-
-
-@pytest.mark.parametrize(("text", "said"), [
-    ("[sanitize]\nepsilom = 3\n", "no option of this command: epsilom"),
-    ("[sanitise]\nepsilon = 3\n", "[sanitise] must be a table"),
-    ("epsilon = 3\n", "[epsilon] must be a table"),
-    ("[sanitize\n", "is no file of options"),
-    ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
-    ("[sanitize]\nepsilon = true\n", "gives epsilon no value"),
-    ('[sanitize]\nset = "beta=x"\n', "beta"),
-    ("[sanitize]\nepsilon = [1, 2]\n", "gives epsilon no value"),
-    ("[sanitize]\nepsilon = 2026-01-01\n", "gives epsilon no value"),
-    ("[sanitize]\nresume = 3\n", "gives resume no value: it takes true or false"),
-    ('[sanitize]\nkeep = [["id"]]\n', "gives keep no value"),
-    ("a = " + "[" * 3000, "is no file of options"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"), [*data("option_files")["cases"], ("a = " + "[" * 3000, "is no file of options")]
+)
 def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):
     options = tmp_path / "nightly.toml"
     options.write_text(text)
     answer = wordveil("--config", options, "sanitize", tmp_path / "absent.txt")
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
-
-
-def test_a_file_that_names_no_command_of_a_group_is_refused(wordveil, tmp_path):
-    options = tmp_path / "nightly.toml"
-    for table, status in (("neighbors", 0), ("neighbor", 2)):
-        options.write_text(f"[vocabulary.{table}]\ncount = 2\n")
-        answer = wordveil("--config", options, "vocabulary", "neighbors", "diabetes")
-        assert (answer.status, len(answer.out.splitlines())) == (status, 0 if status else 2)
-    options.write_text("[vocabulary]\nneighbors = 3\n")
-    assert "no table of options" in wordveil.refused("--config", options, "vocabulary", "neighbors", "diabetes")
 
 
 # Help, version, listings.
@@ -192,16 +168,6 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
     assert (lines[-1], len(lines)) == (f"epsilon {round_up(expected.epsilon)}: {kept}", len(expected.curve) + 2)
 
 
-def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
-    path = tmp_path / "counts.tsv"
-    path.write_text("labaq\t10\nnowhere\t5\n\n")  # a word that shares its vector with none
-    answer = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path, "--json")
-    assert json.loads(answer.out)["words"] == 1
-    path.write_text("labaq\t10\nlabaq ten\n")
-    wrong = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path)
-    assert wrong.err == f"wordveil: {path}, line 2: must be a word, a tab and a number.\n"
-
-
 def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
     (point,) = neighbour_points(wv.load_embeddings(), "attacker", 0.2, k=16)
     found = json.loads(wordveil("calibrate", "--attacker", 0.2, "--set", "k=16", "--json").out)
@@ -251,26 +217,6 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     assert all(part in said for part in ("casing of every token", "digits are looked up", "1 listed public words"))
 
 
-def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_path):
-    note = tmp_path / "note.txt"
-    note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
-    answer = wordveil.done(
-        "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
-        "--grid", "number=0:90:30@3", "--grid", "money=1:100:10:log@1", "--public-words", "function", "--explain",
-    )  # fmt: skip
-    form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
-    assert re.fullmatch(form, answer.out)
-    assert "assumes: both texts agree in " in answer.err
-    assert "which listed public words stand where" in answer.err
-    assert "on a public grid from 0 to 90 in steps of 30" in answer.err
-    assert "from $1 to $100 by factors of 10: between two of them the loss is at most 1 nats" in answer.err
-
-
-def test_a_whole_file_is_one_document(wordveil, vocabulary, notes):
-    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--whole-file")
-    assert answer.err.startswith("released: 1 document, 4 tokens; ")
-
-
 def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabulary, notes, tmp_path):
     import shutil
 
@@ -288,127 +234,12 @@ def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabul
 
 
 # Mistakes.
-
 MISTAKES = {
-    "unknown-command": ("nonsense", "No such command 'nonsense'"),
-    "unknown-option": ("sanitize --nonsense", "No such option"),
-    "no-number": ("sanitize NOTES --epsilon much", "--epsilon"),
-    "missing-argument": ("vocabulary neighbors", "Missing argument"),
-    "mechanism": ("sanitize NOTES -m magic", "--mechanism='magic' must be one of "),
-    "epsilon": ("sanitize NOTES -e -1", "--epsilon=-1.0 must be greater than 0."),
-    "setting-name": ("sanitize NOTES --set colour=3", "must be NAME=VALUE with NAME one of "),
-    "setting-form": ("sanitize NOTES --set beta", "--set='beta' must be NAME=VALUE"),
-    "setting-type": ("sanitize NOTES -m tem -e 2 --set beta=high", "--set beta='high' must be a number."),
-    "metric": ("sanitize NOTES -m tem -e 2 --set metric=taxi", "--set metric='taxi' must be one of euclidean, angular"),
-    "unknown": ("sanitize NOTES --unknown keep", "--unknown='keep' must be one of random, typed"),
-    "threads": ("sanitize NOTES --threads 0", "--threads=0 must be at least 1; leave it out for one per processor."),
-    "block": ("sanitize NOTES --block-tokens 0", "--block-tokens=0 must be at least 1"),
-    "output-is-folder": ("sanitize NOTES -o FOLDER", "--output='FOLDER' must be a file, as the input is."),
-    "delimiter": ("sanitize ROWS --delimiter long", "--delimiter='long' must be one ASCII character"),
+    **data("mistakes"),
     "setting-deep": (f"sanitize NOTES -m tem -e 2 --set beta={'-' * 50_000}1", "must be a number"),
     "setting-nested": (f"sanitize NOTES -m tem -e 2 --set beta='{'(' * 5_000}'", "must be a number"),
-    "over-budget": ("sanitize TABLE -c text --drop-others --user-column id --max-nats-per-user 9 --over-budget x",
-     "--over-budget='x' must be one of"),
-    "setting-strange": ("sanitize NOTES --set 'beta={[]: 1}'", "beta"),
-    "count": ("vocabulary neighbors babaq -k 0", "--count=0 must be at least 1"),
-    "guess": ("sanitise", "Did you mean 'sanitize'"),
-    "own-help": ("sanitize NOTES EXTRA", "See: wordveil sanitize --help"),
-    "absent-input": ("sanitize absent.txt", "absent.txt: no such file"),
-    "absent-list": ("sanitize NOTES --public-words absent.lst", "absent.lst"),
-    "absent-vocabulary": ("sanitize NOTES --vocabulary absent", "absent"),
-    "list-of-bytes": ("sanitize NOTES --public-words BYTES", "is not UTF-8"),
-    "output-folder": ("sanitize NOTES -o nowhere/out.txt", "must lie in an existing directory"),
-    "same-file": ("sanitize NOTES -o NOTES", "must differ from the input"),
-    "no-column": ("sanitize ROWS", "column"),
-    "others": ("sanitize TABLE -c text -c note",
-     "wordveil: --column text --column note leaves 1 other column of table.csv unnamed: id. --keep NAME copies "
-     "one, --keep-others copies all, --drop-others leaves them out."),
-    "keep-and-all": ("sanitize TABLE -c text --keep id --keep-others",
-     "wordveil: --keep id cannot be combined with --keep-others. Give one of the two."),
-    "misspelt-keep": ("sanitize TABLE -c text --keep note --keep idd",
-     "wordveil: --keep='idd' is no other column of table.csv. Did you mean 'id'?"),
-    "kept-text": ("sanitize TABLE -c text --keep text", "--keep='text' is a text column."),
-    "keep-of-text": ("sanitize NOTES --keep id", "--keep id cannot be given: the format text has no columns."),
-    "wrong-column": ("sanitize ROWS --column txt", "line 1"),
-    "pair": ("explain -e 1 --pair one", "--pair='one' must be two words with a comma"),
-    "pair-word": ("explain -e 1 --pair babaq,zzz", "pairs='zzz' is not in this vocabulary"),
-    "pair-kind": ("explain -e 1 --pair babaq,2019", "--pair='2019' is a year and no word"),
-    "keep": ("calibrate --keep 2", "--keep=2.0 must be greater than 0 and less than 1."),
-    "word": ("vocabulary neighbors zzz", "word='zzz' is not in this vocabulary"),
-    "no-default": ("sanitize NOTES -m laplace", "wordveil calibrate --mechanism laplace"),
-    "resume-pipe": ("sanitize - --resume", "wordveil: --resume needs an input file and an output file"),
-    "report-folder": ("sanitize NOTES --report nowhere/r.html", "must lie in an existing directory"),
-    "audit-epsilon": ("audit -m laplace --dimensions 2", "wordveil: --epsilon must be given for laplace"),
-    "audit-report": ("audit -m tem -e 1 --report nowhere/r.json", "must lie in an existing directory"),
-    "release-report": ("release v.npy -o w.npy -e 1 --report nowhere/r.json", "must lie in an exist"),
-    "said-elsewhere": ("sanitize NOTES --set epsilon=3", "--set='epsilon=3' cannot be used; give it as --ep"),
-    "set-calibration": ("explain --set calibration=certified", "give it as --calibration."),
-    "epsilon-twice": ("sanitize NOTES -e 4 --epsilon 400", "--epsilon is given 2 times; give it once."),
-    "set-twice": ("sanitize NOTES -m tem -e 2 --set beta=0.1 --set beta=0.2",
-     "--set='beta=0.2' gives beta a second time; give it once."),
-    "setting-domain": ("sanitize NOTES -m tem -e 2 --set beta=2",
-     "--set beta=2 must be greater than 0 and less than 1"),
-    "refuted": ("sanitize NOTES -m jaccard -e 1", "add --allow-refuted for an experiment"),
-    "classical": ("sanitize NOTES -m clipped-gaussian -e 40 --calibration classical",
-     "Use --calibration analytic, or add --allow-refuted."),
-    "no-format": ("sanitize strange.abc -c text", "wordveil: --format must be one of"),
-    "several-columns": ("sanitize ROWS -c text,title", "Give --column once for each column."),
-    "textbook-certificate": ("sanitize NOTES -m tem --calibration textbook --certificate c.json",
-     "--calibration='textbook' uses no certificate; leave out one of the two."),
-    "needless-certificate": ("sanitize NOTES -m laplace -e 1 --certificate c.json",
-     "--certificate='c.json' cannot be used: laplace needs none."),
-    "no-barring-list": ("sanitize NOTES --exclude-outputs absent.lst", "absent.lst: No such file"),
-    "misspelt-barring-list": ("sanitize NOTES --exclude-outputs ofensive", "did you mean offensive?"),
-    "misspelt-public-words": ("sanitize NOTES --public-words funtion", "did you mean function?"),
-    "infinite-epsilon": ("sanitize NOTES -e inf", "--epsilon=inf is not a finite number; it must be great"),
-    "calibrate-certified": ("calibrate -m tem --set calibration=certified",
-     "Calibrate without it, then certify the epsilon found"),
-    "needed-setting": ("sanitize NOTES -m projection -e 4", "wordveil: --set dimensions must be given"),
-    "binary": ("sanitize binary.tsv -c text", "this is a binary file, or text in another encoding"),
-    "textbook": ("certify -e 4 --calibration textbook -o c.json", "--calibration='textbook' needs no certificate"),
     "engine": ("sanitize NOTES -o out.txt --engine mmx", f"must be one of {', '.join(available_engines())} here"),
-    "report-form": ("sanitize NOTES --report r.pdf", "must end in .json or .html"),
-    "lists-of-a-strange-word": ("vocabulary neighbours build --outputs NOTES", "must list words of this vocabulary"),
-    "lists-without-counts": ("vocabulary neighbours build --outputs 100", "the words whose frequency is known"),
-    "lists-too-long": ("vocabulary neighbours build -k 65", "must be in [1, 64]"),
-    "lists-metric": ("vocabulary neighbours build --metric hamming", "must be one of cosine, euclidean, angular"),
-    "import-taken": ("vocabulary import NOTES ROWS", "already exists"),
-    "import-order": ("vocabulary import NOTES made --order alphabet", "--order='alphabet' must be one of "),
-    "lists-of-ours": ("vocabulary neighbours build", "save this one first"),
-    "several-wishes": ("calibrate --attacker 0.2 --far 0.1",
-     "wordveil: Give only one of --attacker, --similarity, --far and --nats."),
-    "wish-of-another": ("calibrate -m tem --far 0.1", "works only with --mechanism neighbours; for tem use --keep"),
-    "decoder-without-c": ("calibrate --decoder vickrey --epsilon 1", "no other decoder has a parameter"),
-    "decoder-alone": ("calibrate --decoder rank-softmax", "go together"),
-    "decoder-of-words": ("calibrate --decoder rank-softmax -e 1 -m tem", "is for vector mechanisms"),
-    "decoder-absent": ("sanitize NOTES -m laplace -e 9 --decoder-set c=1", "--decoder-set needs --decoder"),
-    "decoder-name": ("sanitize NOTES -m laplace -e 9 --decoder vickrey --decoder-set c=1", "NAME one of t"),
-    "decoder-domain": ("sanitize NOTES -m laplace -e 9 --decoder vickrey --decoder-set t=2", "t=2"),
-    "decoder-plain": ("sanitize NOTES -m laplace -e 9 --decoder nearest --decoder-set t=1",
-     "not taken by nearest; it takes none"),
-    "decoder-epsilon": ("sanitize NOTES -m laplace -e 9 --decoder rank-softmax --decoder-set epsilon=2",
-     "give it as --epsilon"),
-    "words-number": ("redact NOTES --words common:3000", "1000, 2000, 4000, 8000"),
-    "words-form": ("redact NOTES --words all", "common:1000"),
-    "words-pack": ("redact NOTES --pack law", "spoken, clinic, bank, food"),
-    "words-kept": ("redact NOTES --keep-words names", "titles, calendar, sensitive"),
-    "numbers-form": ("redact NOTES --keep-numbers ten", "0-10"),
-    "numbers-range": ("redact NOTES --keep-numbers 3-1", "must be a range within 0 to 100"),
-    "link-to-nothing": ("redact NOTES --link ''", "the name of a column"),
-    "link-of-text": ("redact NOTES --link who", "one file with columns"),
-    "law": ("redact NOTES --law class", "placeholder, surrogate"),
-    "vectors-of-words": ("release v.npy -o w.npy -e 4 -m tem", "mechanism='tem' must be a vector mechanism"),
-    "vectors-vocabulary": ("release v.npy -o w.npy -e 4 -m nadp", "--vocabulary must be given"),
-    "vectors-refuted": ("release v.npy -o w.npy -e 4 -m jaccard", "add --allow-refuted"),
-    "vectors-exact": ("release v.npy -o w.npy -e 4 -m projection --set sensitivity=exact --set dimensions=4 "
-     "--set directions=orthonormal",
-     "'exact' covers the words of a vocabulary only"),
-    "vectors-no-grid": ("release v.npy -o w.npy -e 4 --grid x", "power of two"),
-    "vectors-type": ("release v.npy -o w.npy -e 4 --dtype float16", "float32, float64"),
-    "vectors-report": ("release v.npy -o w.npy -e 4 --report r.txt", "must end in .json"),
-    "vectors-no-epsilon": ("release v.npy -o w.npy", "epsilon"),
-    "vectors-dimensions": ("release v.npy -o w.npy -e 4 --vocabulary embedded", "must have 7, like the vectors"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -438,22 +269,6 @@ def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, mo
     assert "Traceback" not in answer.err
     assert answer.out == ""
     assert sorted(tmp_path.iterdir()) == before
-
-
-@pytest.mark.parametrize("words", [[], ["vocabulary"]])
-def test_no_command_answers_with_help(wordveil, words):
-    answer = wordveil(*words)
-    assert answer.status == 2
-    assert "Commands:" in answer.out + answer.err
-
-
-def test_tables_without_header_or_quotes(wordveil, vocabulary, tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text('1;"babaq\n2;dabaq\n')
-    form = ["--no-header", "--delimiter", ";", "--quoting", "none"]
-    answer = wordveil.done("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
-    assert [line.split(";")[0] for line in answer.out.splitlines()] == ["1", "2"]
-    assert "2 documents, 2 tokens" in answer.err
 
 
 def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary, notes, monkeypatch):
@@ -496,18 +311,6 @@ def test_text_of_another_language_needs_a_yes(wordveil, tmp_path, command):
     assert "does not look like" not in page
 
 
-@pytest.mark.parametrize(("epsilon", "asked"), [(8, False), (13.8, False), (13.9, True), (50, True)])
-def test_a_promise_that_hides_nothing_needs_a_yes(wordveil, tmp_path, epsilon, asked):
-    """By its odds: beyond ln(999 999) = 13.82 nats an even guess may be wrong less than once in a million times."""
-    (tmp_path / "in.txt").write_text("She sleeps badly.\n")
-    answer = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-e", epsilon)
-    assert ("this promise hides nothing" in answer.err) == asked
-    assert answer.status == (2 if asked else 0)
-    assert (tmp_path / "out.txt").exists() == (not asked)
-    accepted = wordveil.done("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
-    assert accepted.err.count("this promise hides nothing") == asked
-
-
 def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wordveil, tmp_path):
     (tmp_path / "in.txt").write_text("She sleeps badly.\n")
     for epsilon, status in ((9, 0), (60, 2)):
@@ -527,15 +330,6 @@ def test_python_runs_the_package():
 
 
 # Decoders and their parameters.
-def test_parameters_of_a_decoder_reach_it(wordveil, tmp_path):
-    (tmp_path / "in.txt").write_text("the doctor was late\n" * 5)
-    run = "sanitize in.txt -m laplace -e 1e6 --yes -q --decoder"  # so little noise that the nearest word is the word
-    steep = wordveil.done(f"{run} rank-softmax --decoder-set c=1")  # e^-1000000 of the next word
-    assert steep.out.lower() == "the doctor was late\n" * 5
-    second = wordveil.done(f"{run} vickrey --decoder-set t=1")
-    assert not set(second.out.lower().split()) & {"doctor", "late"}, "t = 1 always gives the second nearest"
-
-
 def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
     found = json.loads(wordveil("calibrate", "--decoder", "rank-softmax", "--epsilon", "60", "--json").out)
     near = {row["c"]: row["near"] for row in found["grid"]}
@@ -543,19 +337,47 @@ def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
     assert found["mechanism"] == "laplace"
 
 
-def test_a_list_stands_in_one_place_and_a_second_release_is_asked_for_each_time(wordveil, tmp_path):
-    """A typed `--hide` took the place of the file's, whose words left."""
-    (tmp_path / "a.txt").write_text("good")
-    (tmp_path / "b.txt").write_text("very")
-    (tmp_path / "text.txt").write_text("it was very good\n")
-    options, text = tmp_path / "wordveil.toml", tmp_path / "text.txt"
-    options.write_text(f'[redact]\nhide = ["{tmp_path / "a.txt"}"]\n')
-    answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt", "--hide", tmp_path / "b.txt")
-    assert answer.status == 2
-    assert "--hide is given by --config, too; give it in one place." in " ".join(answer.err.split())
-    assert wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt").status == 0
-    assert "good" not in (tmp_path / "out.txt").read_text()
-    options.write_text("[redact]\nagain = true\n")
-    answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt")
-    assert answer.status == 2
-    assert "cannot say again" in " ".join(answer.err.split())
+PARTS = {"run", "where", "status", "out", "err", "absent", "pattern", "holds", "lacks", "is", "gone"}
+TRANSCRIPTS = {transcript["name"]: transcript for transcript in data("transcripts")["transcript"]}
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_what_is_typed_is_answered(wordveil, vocabulary, stock, tmp_path, monkeypatch, name):
+    places = {"VOCABULARY": vocabulary, "STOCK": stock / "stock", "PUBLIC": stock / "public.txt"}
+
+    def placed(text):
+        return re.sub("|".join(places), lambda word: str(places[word[0]]), text)
+
+    for file, text in TRANSCRIPTS[name].get("files", {}).items():
+        (tmp_path / file).write_text(text)
+    for step in TRANSCRIPTS[name]["typed"]:
+        with monkeypatch.context() as patch:
+            for variable, value in step.get("where", {}).items():
+                patch.setenv(variable, value)
+            answer = wordveil(placed(step["run"]))
+        assert answer.status == step.get("status", 0), answer.err
+        assert step.keys() <= {
+            "run",
+            "where",
+            "status",
+            "out",
+            "err",
+            "absent",
+            "pattern",
+            "holds",
+            "lacks",
+            "is",
+            "gone",
+        }
+        for stream in ("out", "err"):
+            said = " ".join(getattr(answer, stream).split())
+            assert [part for part in step.get(stream, ()) if " ".join(placed(part).split()) not in said] == []
+            assert [part for part in step.get("absent", ()) if part in said] == []
+        assert re.fullmatch(step.get("pattern", "(?s).*"), answer.out, re.MULTILINE)
+        for file, parts in step.get("holds", {}).items():
+            assert [part for part in parts if part not in (tmp_path / file).read_text()] == []
+        for file, parts in step.get("lacks", {}).items():
+            assert [part for part in parts if part in (tmp_path / file).read_text()] == []
+        for file, pattern in step.get("is", {}).items():
+            assert re.fullmatch(pattern, (tmp_path / file).read_text())
+        assert not any((tmp_path / file).exists() for file in step.get("gone", ()))

@@ -1,20 +1,24 @@
-"""What holds for every command: JSON, exit codes, completion, variables, short bodies, engines, commands of others."""
+"""What holds for every command: JSON, exit codes, completion, variables, engines, plugins; its examples run."""
 
 import ast
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.cli.conftest import PROGRAM
 from typer.main import get_command
 
+import seeds
 import wordveil as wv
 from wordveil import plugins
 from wordveil.cli import doctor, exit_codes
@@ -255,14 +259,6 @@ def test_no_package_takes_the_name_of_a_command_of_wordveil(entry_points):
     assert set(offered_commands(own_commands())) == {"quick"}
 
 
-@pytest.mark.parametrize("command", ["sanitize", "redact", "redact --law surrogate"])
-def test_an_engine_that_does_not_exist_is_refused(wordveil, tmp_path, command, monkeypatch):
-    (tmp_path / "in.txt").write_text("good film\n")
-    monkeypatch.setenv("WORDVEIL_ENGINE", "magic")
-    assert "WORDVEIL_ENGINE='magic' must be one of numpy" in wordveil.refused(f"{command} in.txt -o out.txt")
-    assert not (tmp_path / "out.txt").exists()
-
-
 @pytest.mark.parametrize("engine", available_engines())
 def test_a_run_takes_the_engine_that_is_named_and_reports_what_computed(wordveil, tmp_path, engine, monkeypatch):
     monkeypatch.setenv("WORDVEIL_ENGINE", available_engines()[-1])
@@ -273,3 +269,57 @@ def test_a_run_takes_the_engine_that_is_named_and_reports_what_computed(wordveil
     origin = json.loads((tmp_path / "report.json").read_text())["provenance"]
     with pinned_engine(engine):
         assert (origin["engine"], origin["arithmetic"]) == (kernel_engine("ceilings.c"), "")
+
+
+EXAMPLES = command_examples()
+NEEDS = {
+    "serve": "fastapi",
+    **{name: "fastapi" for name in EXAMPLES if name.startswith("budget ")},
+    "spark-sanitize": "pyspark",
+}
+PUBLIC = ("evaluate", "reproduce")
+BEFORE = tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
+"""Command -> the one whose examples make what its own speak of."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What the examples speak of: a note, reviews, sentences, vectors and an embedding file."""
+    place = tmp_path
+    shutil.copy(ROOT / "examples" / "clinical_note.txt", place / "note.txt")
+    shutil.copy(ROOT / "examples" / "reviews.jsonl", place / "reviews.jsonl")
+    for name, held in (("notes", "note.txt"), ("tables", "reviews.jsonl")):
+        (place / name).mkdir()
+        shutil.copy(place / held, place / name / held)
+    people, deeds = ("she", "he", "they", "we"), ("saw the doctor", "went home", "ate an apple", "read a book")
+    (place / "sentences.txt").write_text("".join(f"{who} {did}\n" for who in people for did in deeds))
+    told = [f"{who} {did}" for who in people for did in deeds]
+    pairs = "".join(f"{text},{told[i - 5]},{i % 2}\n" for i, text in enumerate(told))
+    (place / "pairs.csv").write_text(f"text,released,topic\n{pairs}")
+    rows = seeds.rng(0).standard_normal((200, 8)).astype(np.float32)
+    np.save(place / "vectors.npy", rows)
+    np.savez(place / "vectors.npz", rows=rows, ids=np.arange(200))
+    words = [f"{a}{b}" for a in "abcdefghijklmnopqrst" for b in "aeiouybcdf"]
+    (place / "glove.txt").write_text(
+        "".join(f"{w} {' '.join(f'{x:.4f}' for x in row)}\n" for w, row in zip(words, rows, strict=True))
+    )
+    return place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_the_examples_of_a_command_run(wordveil, process, folder, command, monkeypatch):
+    needed = NEEDS.get(command)
+    if needed is not None and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    if command in PUBLIC and "WORDVEIL_DATA" not in os.environ:
+        pytest.skip("reads the shared data sets (WORDVEIL_DATA)")
+    monkeypatch.chdir(folder)
+    for example in (*EXAMPLES.get(BEFORE.get(command, ""), ()), *EXAMPLES[command]):
+        if command == "spark-sanitize":  # whose library warns, and here a warning is an error
+            made = process(*example.split()[1:])
+            status, said = made.returncode, made.stderr.decode()
+        else:
+            run = wordveil(*example.split()[1:])
+            status, said = run.status, run.err
+        assert status == 0, f"{example}\n{said[-2000:]}"

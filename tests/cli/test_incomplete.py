@@ -8,7 +8,7 @@ import pytest
 from tests.beside import stamped
 from tests.tables import write_rows
 
-from wordveil.cli.exit_codes import DONE, INCOMPLETE, NO
+from wordveil.cli.exit_codes import INCOMPLETE, NO
 
 
 @pytest.fixture
@@ -20,7 +20,6 @@ def partitions(tmp_path):
         write_rows(folder / f"part-{number}.parquet", {column: [f"babaq dadaq {n}" for n in range(20)]})
     whole = (folder / "part-1.parquet").read_bytes()
     (folder / "part-1.parquet").write_bytes(whole[: len(whole) // 2])
-    return folder
 
 
 LEFT_OUT = (
@@ -28,35 +27,28 @@ LEFT_OUT = (
 )
 
 
-def test_files_left_out_are_an_exit_code_and_a_line_that_quiet_does_not_hide(
-    wordveil, vocabulary, partitions, tmp_path
-):
-    out, report = tmp_path / "out", tmp_path / "r.json"
-    command = ["sanitize", partitions, "--yes", "-c", "body", "--drop-others", "--vocabulary", vocabulary, "-o", out]
-    answer = wordveil(*command, "-q", "--report", report)
+@pytest.mark.usefixtures("partitions")
+def test_files_left_out_are_an_exit_code_and_a_line_that_quiet_does_not_hide(wordveil, vocabulary, tmp_path):
+    out, run = tmp_path / "out", f"sanitize in --yes -c body --drop-others --vocabulary {vocabulary} -o out"
+    answer = wordveil(f"{run} -q --report r.json")
     assert (answer.status, answer.out, answer.err) == (INCOMPLETE, "", LEFT_OUT)
     assert sorted(path.name for path in out.iterdir()) == ["part-0.parquet", "part-3.parquet"]
-    assert json.loads(report.read_text())["bad_files"] == 2
+    assert json.loads((tmp_path / "r.json").read_text())["bad_files"] == 2
     before = stamped(out)
-    retried = wordveil(*command, "-q", "--resume")
+    retried = wordveil(f"{run} -q --resume")
     assert (retried.status, retried.err) == (INCOMPLETE, LEFT_OUT)
-    accepted = wordveil(*command, "--resume", "--allow-bad-files")
-    assert accepted.status == DONE
+    accepted = wordveil.done(f"{run} --resume --allow-bad-files")
     assert "complete already" in accepted.err
     assert "malformed files: 2" in accepted.err
     assert "exit code 3" not in accepted.err
-    quiet = wordveil(*command, "--again", "--allow-bad-files", "-q", "--report", report)
-    assert (quiet.status, quiet.err) == (DONE, "")
-    before = stamped(out)
     assert stamped(out) == before
-    verified = wordveil("report", out, "--verify", report, "--vocabulary", vocabulary)
-    assert verified.status == DONE
-    assert "2 of the files of the input could not be read and are left out of the release\n" in verified.out
-    assert json.loads(wordveil("report", out, "--verify", report, "--vocabulary", vocabulary, "--json").out)[
-        "missing"
-    ] == ["2 of the files of the input could not be read and are left out of the release"]
+    assert wordveil.done(f"{run} --again --allow-bad-files -q --report r.json").err == ""
+    check = f"report out --verify r.json --vocabulary {vocabulary}"
+    missing = "2 of the files of the input could not be read and are left out of the release"
+    assert f"{missing}\n" in wordveil.done(check).out
+    assert json.loads(wordveil(f"{check} --json").out)["missing"] == [missing]
     (out / "part-0.parquet").rename(out / "part-9.parquet")
-    lost = wordveil("report", out, "--verify", report, "--vocabulary", vocabulary)
+    lost = wordveil(check)
     assert lost.status == NO
     assert "part-0.parquet: is missing" in lost.err
 
@@ -65,10 +57,10 @@ def test_other_commands_end_so_too(wordveil, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("She waited for the doctor.\n")
     (tmp_path / "in" / "b.txt").write_bytes(b"\xff\xfe\xff")
-    command = ["rephrase", tmp_path / "in", "-q", "-o", tmp_path / "out"]
-    assert wordveil(*command).err == LEFT_OUT.replace("2 files or folders", "1 file or folder")
-    assert wordveil(*command, "--resume").status == INCOMPLETE
-    assert wordveil(*command, "--resume", "--allow-bad-files").status == DONE
+    run = "rephrase in -q -o out"
+    assert wordveil(run).err == LEFT_OUT.replace("2 files or folders", "1 file or folder")
+    assert wordveil(f"{run} --resume").status == INCOMPLETE
+    wordveil.done(f"{run} --resume --allow-bad-files")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a path longer than the system reads")

@@ -4,12 +4,10 @@ import errno
 import json
 import os
 import re
-import shlex
 
 import pytest
-from tests.cli.forging import facts_of, forged
+from tests.cli.forging import FORGERIES, facts_of, forged
 from tests.tables import read_rows, write_rows
-from tests.withholding.swapping import GERMAN
 
 from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
@@ -37,14 +35,6 @@ def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
     wordveil.done("redact", wires / f"in.{ending}", "-o", out, *columns)
     assert [row["text"] for row in read_rows(out)] == RELEASED == [Redactor().redact(text) for text in TEXTS]
     assert ("row 1" in out.read_text()) == bool(columns)
-
-
-@pytest.mark.parametrize("command", ["redact", "sanitize"])
-@pytest.mark.parametrize(("content", "said"), [("", "no documents"), ("\n\n", "no words"), ("He went home.\n", "")])
-def test_an_empty_input_is_told_of_also_under_quiet(wordveil, tmp_path, command, content, said):
-    (tmp_path / "in.txt").write_text(content)
-    answer = wordveil.done(command, tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-q")
-    assert answer.err == (f"warning: the input holds {said}: there was nothing to release.\n" if said else "")
 
 
 def test_metadata_of_a_file_does_not_leave_and_names_of_files_are_said_to(wordveil, tmp_path):
@@ -85,35 +75,19 @@ def test_the_four_lines_and_the_promise_are_said_and_reported(wordveil, wires):
 @pytest.mark.parametrize("ending", ["json", "html"])
 def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires, ending, own):
     (wires / "own.txt").write_text("zebras\n")
-    more = ["--public-words", wires / "own.txt"] if own else []
-    chosen = ["--strict", "--keep-numbers", "0-10", "--pack", "clinic", *more]
-    told = wordveil(
-        "redact", wires / "in.jsonl", "-c", "text", "--keep", "id", "-o", wires / "o.jsonl", *chosen, "--report",
-        wires / f"r.{ending}",
-    ).err  # fmt: skip
-    verify = ["report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more]
-    assert (f"is verified by: {shlex.join(map(str, ['wordveil', *verify]))}\n" in told) == own
-    wordveil.done(*verify)
+    more = " --public-words own.txt" if own else ""
+    run = f"redact in.jsonl -c text --keep id -o o.jsonl --strict --keep-numbers 0-10 --pack clinic{more}"
+    told = wordveil(f"{run} --report r.{ending}").err
+    verify = f"report o.jsonl --verify r.{ending}"
+    assert (f"is verified by: wordveil {verify}{more}\n" in told) == own
+    wordveil.done(verify + more)
     if own:
-        assert "--public-words" in wordveil.refused("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
+        assert "--public-words" in wordveil.refused(verify)
     (wires / "o.jsonl").write_text("{}")
-    assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
+    assert wordveil(verify).status == 1
 
 
-@pytest.mark.parametrize(("path", "value"), [
-    (("guarantee", "sentence"), "loss 0"),
-    (("claim", "must_say"), ""),
-    (("disclosed",), []),
-    (("hidden", "name"), 0),
-    (("options", "strict"), True),
-    (("options", "words", "digest"), "0" * 64),
-    (("provenance", "mechanism"), "a detector that misses nothing"),
-    (("epsilon",), 0.1),
-    (("settings", "epsilon"), 0.1),
-    (("hidden", "person"), 0),
-    (("finished",), "Nobody is named."),
-    (("documents",), "all"),
-])  # fmt: skip
+@pytest.mark.parametrize(("path", "value"), FORGERIES["redacted"])
 def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):
     wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
     (wires / "r.json").write_text(json.dumps(sealed(forged(facts_of(wires / "r.json"), path, value))))
@@ -122,48 +96,19 @@ def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, pat
 
 def test_the_page_says_what_the_json_says(wordveil, wires):
     for ending in ("json", "html"):
-        wordveil(
-            "redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / f"r.{ending}", "--again", "-q"
-        )
+        wordveil(f"redact in.txt -o out.txt --report r.{ending} --again -q")
     facts, page = json.loads((wires / "r.json").read_text()), (wires / "r.html").read_text()
     for said in (facts["claim"]["must_say"], facts["guarantee"]["sentence"], *facts["disclosed"]):
         assert said in page
-
-
-def test_choices_reach_the_library(wordveil, tmp_path):
-    (tmp_path / "in.txt").write_text("Mr Smith saw 7 of the zebras on Monday in the house, and 12 more.\n")
-    (tmp_path / "own.txt").write_text("# ours\nzebras\n")
-    (tmp_path / "never.txt").write_text("house\n")
-    chosen = ["--public-words", tmp_path / "own.txt", "--hide", tmp_path / "never.txt", "--keep-numbers", "0-10"]
-    for listed in ("titles", "calendar", "sensitive"):
-        chosen += ["--keep-words", listed]
-    chosen += ["--words", "common:2000"]
-    answer = wordveil("redact", tmp_path / "in.txt", *chosen, "--explain")
-    assert answer.out == "Mr [name] saw 7 of the zebras on Monday in the [word], and [number] more.\n"
-    for part in ("titles before names", "months and days", "of health", "from 0 to 10", "1 words that the owner"):
-        assert part in answer.err
-
-
-def test_linked_and_made_up(wordveil, wires):
-    answer = wordveil("redact", wires / "in.txt", "--link", "document", "-q")
-    assert answer.out.splitlines()[0] == "Please call [name-1] [name-2] at [number-1]-[number-2]."
-    answer = wordveil("redact", wires / "in.txt", "--law", "surrogate")
-    assert "[" not in answer.out
-    assert "Maria" not in answer.out
-    assert "may be taken for facts" in answer.err
 
 
 def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_not(wordveil, tmp_path):
     people = ["ann", "bob", "ann", None, None]
     rows = [{"who": who, "text": "We saw Maria, and MARIA left at 7.", "title": "Maria"} for who in people]
     write_rows(tmp_path / "in.jsonl", rows)
-    given = [
-        "redact", tmp_path / "in.jsonl", "-c", "text", "-c", "title", "--drop-others", "--link", "who", "--explain",
-        "-o",
-    ]  # fmt: skip
     outputs = []
     for name in ("one.jsonl", "two.jsonl"):
-        answer = wordveil.done(*given, tmp_path / name)
+        answer = wordveil.done(f"redact in.jsonl -c text -c title --drop-others --link who --explain -o {name}")
         outputs.append(read_rows(tmp_path / name))
     codes = [re.findall(r"\[name-(\d+)\]", row["title"] + row["text"]) for row in outputs[0]]
     assert all(len(set(of_row)) == 1 and len(of_row) == 3 for of_row in codes)  # one name in all texts of a record
@@ -178,13 +123,9 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
     people = ["ann", "bob", "ann", *(f"other {n}" for n in range(40))]
     rows = [{"who": who, "text": "We saw Maria. Then Maria left."} for who in people]
     write_rows(tmp_path / "in.jsonl", rows)
-    given = [
-        "redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others", "--law", "surrogate", "--link", "who", "-q",
-    ]  # fmt: skip
-    answer = wordveil(*given)
-    names = [
-        re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", json.loads(line)["text"]) for line in answer.out.splitlines()
-    ]
+    answer = wordveil("redact in.jsonl -c text --drop-others --law surrogate --link who -q")
+    texts = [json.loads(line)["text"] for line in answer.out.splitlines()]
+    names = [re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", text) for text in texts]
     assert all(found[1] == found[2] for found in names)
     assert names[0][1] == names[2][1]
     assert len({found[1] for found in names}) > 10  # of 42 uniform draws from 64
@@ -193,24 +134,13 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
 def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_path):
     rows = [{"who": who, "text": "We saw her on 2026-03-14, and she went home."} for who in ("ann", "bob", "ann")]
     write_rows(tmp_path / "in.jsonl", rows)
-    given = ["redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others"]
-    chosen = ["--link", "who", "--dates", "shift", "--days", "2000"]
-    answer = wordveil.done(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json", "--explain")
+    run = "redact in.jsonl -c text --drop-others --link who --dates shift --days 2000 -o out.jsonl"
+    answer = wordveil.done(f"{run} --report r.json --explain")
     dates = [re.findall(r"\d{4}-\d\d-\d\d", line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [len(each) for each in dates] == [1, 1, 1]
     assert dates[0] == dates[2]
     assert "d / 4001" in answer.err
-    assert wordveil("report", tmp_path / "out.jsonl", "--verify", tmp_path / "r.json").status == 0
-    for wrong in (["--dates", "shift"], ["--days", "5"], ["--dates", "year", "--days", "5"]):
-        assert wordveil(*given, *wrong).status == 2
-
-
-def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
-    (tmp_path / "in.txt").write_text(GERMAN)
-    answer = wordveil.refused("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
-    assert "another language" in answer
-    assert "Johannes" not in answer
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+    wordveil.done("report out.jsonl --verify r.json")
 
 
 def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):
@@ -249,19 +179,6 @@ def test_a_complete_release_under_words_of_no_file_is_not_taken_for_another(tmp_
     redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", one)
     with pytest.raises(ResumeError, match="own words"):
         redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", other, resume=True)
-
-
-@pytest.mark.parametrize("command", ["redact", "sanitize"])
-def test_preview_releases_nothing(wordveil, wires, command):
-    answer = wordveil.done(command, wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
-    assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 20
-    assert "Maria" not in answer.out  # no terminal
-    assert ("are shown on a terminal only" in answer.err) == (command == "redact")
-    assert not (wires / "out.txt").exists()
-
-
-def test_a_preview_leaves_no_option_out_in_silence(wordveil):
-    assert "--denoise" in wordveil.refused("sanitize", "--preview", "2", "--denoise", "fluent")
 
 
 def test_words_prints_what_may_leave(wordveil):

@@ -86,16 +86,6 @@ def test_the_command_prints_what_the_library_finds(wordveil, packaged, task, lin
     assert "no label" not in wrong
 
 
-@pytest.mark.parametrize(
-    "other",
-    [("-m", "tem", "--keep", 0.5), ("--keep", 0.5), ("-m", "laplace", "--decoder", "rank-softmax", "--epsilon", 8)],
-)
-def test_a_task_is_refused_where_it_would_not_be_looked_at(wordveil, tmp_path, other):
-    (tmp_path / "task.tsv").write_text("one\ta dog\ntwo\ta cat\n" * 4, encoding="utf-8")
-    refused = wordveil.refused("calibrate", *other, "--task", tmp_path / "task.tsv")
-    assert "--task works only with --mechanism neighbours" in refused
-
-
 TEXTS = [f"sentence number {'abcdefghij'[i] * 4} of them" for i in range(10)]
 
 

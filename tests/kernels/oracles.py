@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from tests.mechanisms.noise_checks import counts_p_value
 
 from seeds import rng
 from wordveil.kernels.ideal import WHOLE, Draw
@@ -55,16 +55,10 @@ def hold_against_the_oracle(search, vectors, outputs, queries, k):
     return distances
 
 
-def chi_square(drawn, kernel, law):
-    """A p-value of ids drawn against a law over the outputs: cells below 8 expected are pooled."""
-    counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(law)).astype(float)
-    expected = len(drawn) * law / law.sum()
-    order = np.argsort(expected)
-    pooled = np.searchsorted(np.cumsum(expected[order]), 8.0) + 1
-    small, rest = order[:pooled], order[pooled:]
-    observed = np.append(counts[rest], counts[small].sum())
-    model = np.append(expected[rest], expected[small].sum())
-    return chi2.sf(((observed - model) ** 2 / model).sum(), len(model) - 1)
+def p_value(drawn, kernel, weights):
+    """A p-value of ids drawn against weights over the outputs."""
+    counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(weights))
+    return counts_p_value(weights / weights.sum(), counts)
 
 
 def random_words(seed, n, kernel):

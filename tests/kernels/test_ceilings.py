@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.engines_here import SELECTING, every_selecting
-from tests.kernels.oracles import chi_square, ideal_draw, random_words, rows_of
+from tests.kernels.oracles import ideal_draw, p_value, random_words, rows_of
 
 from seeds import rng
 from wordveil.errors import ParameterError
@@ -268,10 +268,10 @@ def test_draws_follow_the_weights_however_high_the_ceilings_are(engine, factor, 
     words = random_words(word, n, kernel)
     drawn = kernel.draw(np.full(n, word, dtype=np.int32), words)
     table = np.minimum(distances(Euclidean(), vectors[word : word + 1], vectors)[0], 3.0)
-    assert chi_square(drawn, kernel, np.exp(-1.5 * table)) > 1e-9
+    assert p_value(drawn, kernel, np.exp(-1.5 * table)) > 1e-9
     if n > 9000:
         for rate in (1.2, 1.8):
-            assert chi_square(drawn, kernel, np.exp(-rate * table)) < 1e-9
+            assert p_value(drawn, kernel, np.exp(-rate * table)) < 1e-9
 
 
 @every_selecting
@@ -280,7 +280,7 @@ def test_a_ceiling_below_its_mass_would_bias_the_words(engine):
     kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0).with_cache(1 << 20), 20_000
     kernel._raised = 0.5 * kernel._raised
     drawn = kernel.draw(np.full(n, 5, dtype=np.int32), random_words(2, n, kernel))
-    assert chi_square(drawn, kernel, kernel.weights(np.array([5]))[0]) < 1e-9
+    assert p_value(drawn, kernel, kernel.weights(np.array([5]))[0]) < 1e-9
 
 
 def test_a_word_is_never_used_twice():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.kernels.gpu_modules import ENGINES, modules
+from tests.kernels.engines_here import ENGINES, modules
 from tests.kernels.oracles import hold_against_the_oracle, oracle, queries_near
 
 from seeds import rng

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.gpu_modules import ENGINES, modules
+from tests.kernels.engines_here import ENGINES, modules
 from tests.kernels.oracles import rows_of
 
 from seeds import rng

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.kernels.gpu_modules import INTERPRETING
+from tests.kernels.engines_here import INTERPRETING
 
 HERE = Path(__file__).parent
 COMPILE = """

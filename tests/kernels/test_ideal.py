@@ -263,24 +263,21 @@ def test_the_size_is_counted_first():
     assert str(size) == f"{size.pairs} pairs of 60 words, 0.0 MiB"
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        (lambda m: m[:, :-1], r"must be the shape \(v, v\)"),
-        (lambda m: m[:0, :0], r"must be the shape \(v, v\)"),
-        (lambda m: with_entry(m, 1, 2, -0.5), r"entry \(1, 2\).*negative"),
-        (lambda m: with_entry(m, 299, 300, math.inf), r"entry \(299, 300\).*non-finite"),
-        (lambda m: with_entry(m, 3, 4, math.nan), r"entry \(3, 4\).*non-finite"),
-        (lambda m: with_entry(m, 299, 299, 0.1), r"entry \(299, 299\).*word to itself"),
-        (lambda m: with_entry(m, 270, 2, 77.0), r"entry \(2, 270\).*not symmetric"),
-        (lambda m: with_entry(with_entry(m, 7, 9, 0.0), 9, 7, 0.0), r"entry \(9, 7\).*different rows"),
-        (lambda m: m[0], "matrix="),
-        (lambda m: m[0, 0], "matrix="),
-        (lambda m: m[:2, :2].astype(str), "matrix="),
-        (lambda m: m[:2, :2] * 1j, "matrix="),
-        (lambda m: m[:2, :2] > 0, "matrix="),
-    ],
-)
+@pytest.mark.parametrize(("change", "match"), [
+    (lambda m: m[:, :-1], r"must be the shape \(v, v\)"),
+    (lambda m: m[:0, :0], r"must be the shape \(v, v\)"),
+    (lambda m: with_entry(m, 1, 2, -0.5), r"entry \(1, 2\).*negative"),
+    (lambda m: with_entry(m, 299, 300, math.inf), r"entry \(299, 300\).*non-finite"),
+    (lambda m: with_entry(m, 3, 4, math.nan), r"entry \(3, 4\).*non-finite"),
+    (lambda m: with_entry(m, 299, 299, 0.1), r"entry \(299, 299\).*word to itself"),
+    (lambda m: with_entry(m, 270, 2, 77.0), r"entry \(2, 270\).*not symmetric"),
+    (lambda m: with_entry(with_entry(m, 7, 9, 0.0), 9, 7, 0.0), r"entry \(9, 7\).*different rows"),
+    (lambda m: m[0], "matrix="),
+    (lambda m: m[0, 0], "matrix="),
+    (lambda m: m[:2, :2].astype(str), "matrix="),
+    (lambda m: m[:2, :2] * 1j, "matrix="),
+    (lambda m: m[:2, :2] > 0, "matrix="),
+])  # fmt: skip
 def test_matrices_that_are_no_metric_are_refused(change, match):
     table = metric_table(v=301) + 1 - np.eye(301)
     with pytest.raises(ParameterError, match=match):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.kernels.gpu_modules import modules
+from tests.kernels.engines_here import modules
 from tests.kernels.oracles import hold_against_the_oracle, nearest
 
 from seeds import rng

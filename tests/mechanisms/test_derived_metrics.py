@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from noise_checks import excess
-from tests.kernels.engines_here import every_selecting
-from tests.kernels.gpu_modules import modules
+from tests.kernels.engines_here import every_selecting, modules
 
 import seeds
 import wordveil as wv

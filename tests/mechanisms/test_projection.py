@@ -26,14 +26,11 @@ from worlds import drawn
 vocabulary = partial(drawn, 80, 6)
 
 
-@pytest.mark.parametrize(
-    ("v", "plan"),
-    [
-        (100_000, {0.468: 170, 0.66: 89, 0.9: 50, 1: 41, 2: 12}),
-        (400_000, {0.468: 184, 0.66: 96, 0.9: 54, 1: 44, 2: 13}),
-        (3_000_000, {0.468: 205, 0.66: 107, 0.9: 60, 1: 49, 2: 14}),
-    ],
-)
+@pytest.mark.parametrize(("v", "plan"), [
+    (100_000, {0.468: 170, 0.66: 89, 0.9: 50, 1: 41, 2: 12}),
+    (400_000, {0.468: 184, 0.66: 96, 0.9: 54, 1: 44, 2: 13}),
+    (3_000_000, {0.468: 205, 0.66: 107, 0.9: 60, 1: 49, 2: 14}),
+])  # fmt: skip
 def test_the_planned_dimensions_of_the_design(v, plan):
     assert {beta: plan_dimensions(v, beta, 1e-6) for beta in plan} == plan
 
@@ -106,17 +103,14 @@ def test_decoding_happens_in_the_projected_space_among_the_same_candidates():
     assert fitted.draw_width == 4 + 2 + 2  # two pairs, two uniforms of the radius, a key
 
 
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [
-        ({}, "dimensions"),
-        ({"dimensions": 2, "sensitivity": "union-bound", "beta": 0.0}, "beta"),
-        ({"dimensions": 2, "sensitivity": "union-bound", "delta": 1.0}, "delta"),
-        ({"dimensions": 2, "sensitivity": "union-bound", "directions": "principal"}, "gaussian"),
-        ({"dimensions": 3, "matrix": [[1.0, 2.0]]}, "dimensions"),
-        ({"matrix": [[1.0]], "sensitivity": "published"}, "gaussian"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "match"), [
+    ({}, "dimensions"),
+    ({"dimensions": 2, "sensitivity": "union-bound", "beta": 0.0}, "beta"),
+    ({"dimensions": 2, "sensitivity": "union-bound", "delta": 1.0}, "delta"),
+    ({"dimensions": 2, "sensitivity": "union-bound", "directions": "principal"}, "gaussian"),
+    ({"dimensions": 3, "matrix": [[1.0, 2.0]]}, "dimensions"),
+    ({"matrix": [[1.0]], "sensitivity": "published"}, "gaussian"),
+])  # fmt: skip
 def test_parameters_outside_their_domain_are_refused(parameters, match):
     with pytest.raises(ParameterError, match=match):
         wv.Projection(**{"epsilon": 1.0, **parameters})

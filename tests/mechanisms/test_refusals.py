@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,26 +58,9 @@ def test_a_parameter_is_a_number_in_its_domain(name, parameter):
             CLASSES[name](**{**LEAST[name], parameter: value})
 
 
+TOLD = tomllib.loads(Path(__file__).with_name("outside.toml").read_text(encoding="utf-8"))
 OUTSIDE = {(name, "epsilon"): [0.0] for name in names.MECHANISMS.values()} | {
-    ("ClippedGaussian", "delta"): [0.0, 1.0],
-    ("ClippedL2", "delta"): [-0.1, 1.0],
-    ("ClippedLaplace", "clip_norm"): [0.0],
-    ("Jaccard", "delta"): [0.0],
-    ("Jaccard", "neighbours"): [1],
-    ("Jaccard", "dense_factor"): [0.0],
-    ("Jaccard", "sparse_factor"): [1.835],
-    ("Mahalanobis", "lam"): [-0.1, 1.1],
-    ("NADP", "delta"): [1.0],
-    ("NADP", "adjacent"): [1],
-    ("NADP", "overlap"): [0],
-    ("NADP", "tau"): [-0.1],
-    ("Projection", "dimensions"): [0, 2.5],
-    ("TEM", "beta"): [0.0, 1.0],
-    ("TEM", "gamma"): [0.0],
-    ("TruncatedLaplace", "delta"): [0.0, 0.5],
-    ("TruncatedLaplace", "clip_norm"): [0.0],
-    ("TruncatedLaplace", "padded_dimensions"): [500],
-    ("Vickrey", "t"): [-0.1, 1.1],
+    (name, parameter): values for name, of_one in TOLD.items() for parameter, values in of_one.items()
 }
 """Numbers that are outside the domain of one parameter only."""
 

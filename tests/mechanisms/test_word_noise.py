@@ -1,4 +1,6 @@
-"""NADP and Jaccard, whose noise depends on the word: scales, the graph and what is promised of it."""
+"""NADP and Jaccard, whose noise depends on the word: scales, graph, promise; and what mechanisms advise, in numbers."""
+
+import re
 
 import numpy as np
 import pytest
@@ -6,7 +8,9 @@ from scipy import stats
 
 import seeds
 import wordveil as wv
+from wordveil import NADP, ClippedGaussian, Decoded, MultivariateLaplace, TruncatedLaplace
 from wordveil.errors import GuaranteeError, RefutedClaimError
+from wordveil.meaning.explanations import explain
 from wordveil.mechanisms.gaussian_scale import analytic_scale, classical_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
 from worlds import drawn, placed
@@ -99,3 +103,47 @@ def test_it_promises_nothing_and_prints_the_counter_example():
     assert class_delta(300, 1.835 / 1.276, 1.0) > 0.9999
     with pytest.raises(RefutedClaimError, match="dense from sparse"):
         Jaccard(epsilon=1.0)
+
+
+def test_the_corrected_truncated_laplace_says_that_it_gains_nothing():
+    advice = TruncatedLaplace(epsilon=1.0, delta=1e-5).for_dimensions(300).advice()
+    assert advice.startswith("No gain over the plain clipped Laplace, and a delta on top")
+    own, plain, gaussian = (
+        float(re.search(pattern, advice)[1])
+        for pattern in (r"deviation ([\d.]+)", r"clipped-laplace ([\d.]+) with", r"clipped-gaussian ([\d.]+)\.")
+    )
+    assert (own, plain, gaussian) == pytest.approx((48.957, 48.990, 7.461), abs=1.1e-3)
+    assert "Use clipped-gaussian here" in advice
+
+
+@pytest.mark.parametrize(("dimensions", "use"), [(1, "laplace"), (3, "laplace"), (50, "gaussian"), (768, "gaussian")])
+def test_it_recommends_what_has_less_noise(dimensions, use):
+    assert f"Use clipped-{use} here" in TruncatedLaplace(epsilon=1.0).for_dimensions(dimensions).advice()
+
+
+def test_a_real_gain_is_not_called_none():
+    advice = TruncatedLaplace(epsilon=1.0, delta=0.4).for_dimensions(2).advice()
+    assert advice.startswith("A gain of at most ")
+
+
+def test_refuted_calibrations_say_what_to_use_instead():
+    published = TruncatedLaplace(epsilon=0.1, delta=4.0**-300, calibration="published", allow_refuted=True)
+    assert "clipped-gaussian" in published.for_dimensions(300).advice()
+    classical = ClippedGaussian(epsilon=30.0, calibration="classical", allow_refuted=True)
+    assert "analytic" in classical.for_dimensions(3).advice()
+    assert ClippedGaussian(epsilon=30.0).for_dimensions(3).advice() == ""
+    assert "No smaller epsilon repairs it" in Jaccard(epsilon=1.0, allow_refuted=True).fit(drawn(30, 3)).advice()
+
+
+def test_nadp_counts_the_pairs_it_promises_anything_for():
+    fitted = NADP(epsilon=4.0).fit(drawn(30, 3))
+    assert fitted.advice().startswith(f"Of 435 pairs of words, {len(fitted.graph.edges)} are adjacent")
+
+
+def test_advice_reaches_the_explanation_through_a_decoder():
+    words = drawn(30, 3)
+    fitted = Decoded(mechanism=TruncatedLaplace(epsilon=1.0)).fit(words)
+    text = str(explain(words, fitted.guarantee(), randomizer=fitted))
+    assert text.splitlines()[-1] == f"Advice: {fitted.advice()}"
+    assert "Advice" not in str(explain(words, fitted.guarantee()))
+    assert Decoded(mechanism=MultivariateLaplace(epsilon=1.0)).fit(words).advice() == ""

@@ -3,6 +3,8 @@
 import gzip
 import json
 import math
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,30 +183,11 @@ def test_rows_that_are_alike_still_give_as_many_different_prototypes(n):
 
 TRAINING = [f"She {did} the {what} again." for did in ("saw", "moved", "washed") for what in ("card", "boat", "house")]
 OTHER = "The test part must not be in here."
-SPLITS = "data/paper_splits/splits_annotated_at_turn_level"
-TURNS = "conversationId\tturnNumber\tutteranceId\tutterance\tslot-labels\tintent\n"
 
 
 def published(folder):
-    """Write the sets as their authors publish them, a few rows each: where they are nested, how they are quoted."""
-    files = {
-        "banking_data/train.csv": 'text,category\n"Is my card here, or lost?",card\n' + "".join(
-            f"{text},card\n" for text in TRAINING
-        ),
-        "banking_data/test.csv": f"text,category\n{OTHER},card\n",
-        f"{SPLITS}/airline/train.tsv": f"{TURNS}"
-        'c\t0\tu\ti want to "book" a flight\tO O O O O O\tbook\nc\t1\tu\tmy name is brown now\tO O O name O\tcontent\n',
-        f"{SPLITS}/media/train.tsv": f"{TURNS}c\t0\tu\tfix the slow net\tO O O O\tx\n"
-        "c\t1\tu\tit is down again\tO O O O\tx\n",
-        f"{SPLITS}/media/test.tsv": f"{TURNS}c\t0\tu\t{OTHER}\tO O O O O O O O\tx\n",
-        "Main-Dataset/MTS-Dialog-TrainingSet.csv": 'ID,section_header,section_text,dialogue\n'
-        '0,CC,"The pain is worse at night, he says.  He sleeps badly.","Doctor: How\nare you?"\n',
-        "data/challenge_data/train.csv": "dataset,encounter_id,dialogue,note\n"
-        'x,1,"[doctor] hi","The knee\nis sore today."\n',
-        "data/challenge_data/valid.csv": f"dataset,encounter_id,dialogue,note\nx,1,hi,{OTHER}\n",
-        "4_MPlus_QA/0000001.xml": "<Document><QAPairs><QAPair><Question>What is it?</Question>"
-        "<Answer>It is a rash &amp; itches.</Answer></QAPair><QAPair><Answer/></QAPair></QAPairs></Document>",
-    }  # fmt: skip
+    """Write the sets as their authors publish them."""
+    files = tomllib.loads(Path(__file__).with_name("originals.toml").read_text(encoding="utf-8"))
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,6 +1,8 @@
 """Sentences are cut where a reader would; no personal data comes into a stock, and what fills a slot tells nothing."""
 
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,30 +14,8 @@ from wordveil.sentences.splitting import split_sentences
 from wordveil.text.kinds import KINDS, kind
 from wordveil_lab.rows import data_folder, read_rows
 
-KEPT = {
-    "maria saw him on 14 March 2026 for 50 EUR.": "[name] saw him on [date] for [money].",
-    "Then John Smith and Anna called her": "Then [name] and [name] called her.",
-    "We asked Mr. Pumblechook and he agreed.": "We asked Mr. [name] and he agreed.",
-    "Write to jo.doe@clinic.de at 10:30 am.": "Write to [e-mail] at [time].",
-    "Will you grant me a little hope?": "Will you grant me a little hope?",
-    "I told Will that Grace had left.": "I told [name] that [name] had left.",
-    "On Monday I'm going to the English church.": "On Monday I'm going to the English church.",
-    "John's mother called the police.": "[name]'s mother called the police.",
-    "The patient, 54, takes it twice daily.": "The patient, [number], takes it twice daily.",
-}
-DROPPED = {
-    "They moved the office to Springfield last year.": "perhaps a name",
-    "Xanthippe went to the market alone.": "perhaps a name",
-    "GSA runs the whole program today.": "perhaps a name",
-    "He said <b>no</b> to all of them.": "markup or quotation",
-    'She said "no" to all of them.': "markup or quotation",
-    "The [name] is already in there.": "markup or quotation",
-    "we saw samoylova at the market.": "perhaps a name",
-    "Too short.": "too short or too long",
-    "a " * 21: "too short or too long",
-    "Call 12 or 13 or 14 or 15 of them.": "too many slots",
-    "He is a fucking good cook.": "slurs or obscene words",
-}
+TOLD = tomllib.loads(Path(__file__).with_name("sentences.toml").read_text(encoding="utf-8"))
+KEPT, DROPPED, CASES, CUT = (TOLD[part] for part in ("kept", "dropped", "cases", "cut"))
 
 
 @pytest.mark.parametrize("sentence", [*KEPT, *DROPPED])
@@ -89,32 +69,6 @@ def test_hardly_any_marked_value_of_synthetic_personal_data_survives():
     assert kept > 300
     assert asked > 1500
     assert len(survived) <= asked / 300
-
-
-CASES = {
-    "plain": ["She came home.", "He left!", "Did he?", "Yes."],
-    "titles": ["Dr. Smith saw Mrs. Jones and Prof. Lee.", "They met St. John."],
-    "initials": ["J. R. Smith wrote to F. Scott Fitzgerald.", "He answered."],
-    "vitamin": ["So did I.", "Then we left."],
-    "latin": ["Some drugs, e.g. Aspirin, i.e. ASA, vs. Placebo, were given.", "None helped."],
-    "decimals": ["The dose was 2.5 mg, up from 0.75.", "It costs $3.50."],
-    "times": ["He slept until 11 p.m. on Monday.", "She rose at 6 a.m. and ran."],
-    "time at the end": ["He slept until 11 p.m.", "Then he rose."],
-    "acronyms": ["The U.S. Senate met in Washington D.C. The vote failed."],
-    "acronym at the end": ["He moved to the U.S.", "The house was sold."],
-    "numbers": ["See No. 5 and p. 12 and Vol. 3.", "Is it so? No."],
-    "quotes": ["“Fine!” she said.", "'Is it?' He nodded.", "(It was.)", "\"Go.\""],
-    "ellipsis": ["Well... maybe not.", "I wonder…", "He left."],
-    "several marks": ["What?!", "No!!!", "Oh."],
-    "unfinished": ["It ends.", "without a mark"],
-    "etc": ["Apples, pears, etc. are fruit.", "He ate apples, etc.", "They were ripe."],
-    "months": ["Seen on Jan. 5 and Sept. 12.", "Discharged."],
-    "url": ["See www.example.com/a.html for more.", "Thanks."],
-}  # fmt: skip
-CUT = {"acronyms": ["The U.S. Senate met in Washington D.C.", "The vote failed."],
-       "numbers": ["See No. 5 and p. 12 and Vol. 3.", "Is it so?", "No."],
-       "unfinished": ["It ends. without a mark"],
-       "quotes": ["“Fine!” she said.", "'Is it?'", "He nodded.", "(It was.)", '"Go."']}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -55,14 +55,11 @@ def check(table: wv.Embeddings, words: list[str], vectors: np.ndarray) -> None:
     assert not table.vectors.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("name", "d", "rows", "casing"),
-    [
-        ("glove.6B.300d.100rows.txt", 300, 100, "lower"),
-        ("glove.6B.300d.subset.txt", 300, 3057, "lower"),
-        ("wiki-news-300d.999rows.vec", 300, 999, "cased"),
-    ],
-)
+@pytest.mark.parametrize(("name", "d", "rows", "casing"), [
+    ("glove.6B.300d.100rows.txt", 300, 100, "lower"),
+    ("glove.6B.300d.subset.txt", 300, 3057, "lower"),
+    ("wiki-news-300d.999rows.vec", 300, 999, "cased"),
+])  # fmt: skip
 def test_text_files(embedding_data, name, d, rows, casing):
     table = wv.load_embeddings(embedding_data / name)
     assert (len(table), table.dimensions, table.header.casing) == (rows, d, casing)

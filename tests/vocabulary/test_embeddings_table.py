@@ -153,39 +153,33 @@ def test_header_facts_can_be_added_and_recorded(small, tmp_path):
         mapped.without_outputs(["bad"]).record(name="x")
 
 
-@pytest.mark.parametrize(
-    ("words", "vectors", "message"),
-    [
-        ([], np.zeros((0, 2)), r"shape \(v, d\), v, d >= 1"),
-        (["a"], np.zeros((1, 0)), r"shape \(v, d\), v, d >= 1"),
-        (["a"], np.zeros(3), r"shape \(v, d\), v, d >= 1"),
-        (["a"], np.array([["x"]]), r"must be numbers of shape"),
-        (["a", "b"], np.zeros((1, 2)), "words='2 words' must be as many as vectors has rows, 1"),
-        (["a", "b"], np.array([[0.0], [np.nan]]), "vectors='row 1' holds NaN or a value outside float32"),
-        (["a", "b"], np.array([[np.inf], [0.0]]), "vectors='row 0' holds NaN or a value outside float32"),
-        (["a", "b"], np.array([[0.0], [1e39]]), "vectors='row 1' holds NaN or a value outside float32"),
-        (["a", "b", "a"], np.zeros((3, 1)), r"words='a' is given twice, at rows \(0, 2\); keep one"),
-        (["a", "\ud800"], np.zeros((2, 1)), "words='row 1' must be a string of valid Unicode"),
-        (["a", ""], np.zeros((2, 1)), "words='row 1' must not be empty; remove the row"),
-        (["a", 3], np.zeros((2, 1)), "words='row 1' must be a string of valid Unicode"),
-        (["3", "4"], np.zeros((2, 1)), "leaves no entry that may be output"),
-    ],
-)
+@pytest.mark.parametrize(("words", "vectors", "message"), [
+    ([], np.zeros((0, 2)), r"shape \(v, d\), v, d >= 1"),
+    (["a"], np.zeros((1, 0)), r"shape \(v, d\), v, d >= 1"),
+    (["a"], np.zeros(3), r"shape \(v, d\), v, d >= 1"),
+    (["a"], np.array([["x"]]), r"must be numbers of shape"),
+    (["a", "b"], np.zeros((1, 2)), "words='2 words' must be as many as vectors has rows, 1"),
+    (["a", "b"], np.array([[0.0], [np.nan]]), "vectors='row 1' holds NaN or a value outside float32"),
+    (["a", "b"], np.array([[np.inf], [0.0]]), "vectors='row 0' holds NaN or a value outside float32"),
+    (["a", "b"], np.array([[0.0], [1e39]]), "vectors='row 1' holds NaN or a value outside float32"),
+    (["a", "b", "a"], np.zeros((3, 1)), r"words='a' is given twice, at rows \(0, 2\); keep one"),
+    (["a", "\ud800"], np.zeros((2, 1)), "words='row 1' must be a string of valid Unicode"),
+    (["a", ""], np.zeros((2, 1)), "words='row 1' must not be empty; remove the row"),
+    (["a", 3], np.zeros((2, 1)), "words='row 1' must be a string of valid Unicode"),
+    (["3", "4"], np.zeros((2, 1)), "leaves no entry that may be output"),
+])  # fmt: skip
 def test_arrays_that_are_no_table(words, vectors, message):
     with pytest.raises(ParameterError, match=message):
         wv.Embeddings.from_arrays(words, vectors)
 
 
-@pytest.mark.parametrize(
-    ("words", "casing"),
-    [
-        (["Paris", "good"], "cased"),
-        (["paris", "good"], "lower"),
-        (["東京", "🙏"], "lower"),
-        ([f"w{'x' * i}" for i in range(1000)] + ["<B>"], "lower"),
-        ([f"w{'x' * i}" for i in range(1000)] + ["<B>", "Paris"], "cased"),
-    ],
-)
+@pytest.mark.parametrize(("words", "casing"), [
+    (["Paris", "good"], "cased"),
+    (["paris", "good"], "lower"),
+    (["東京", "🙏"], "lower"),
+    ([f"w{'x' * i}" for i in range(1000)] + ["<B>"], "lower"),
+    ([f"w{'x' * i}" for i in range(1000)] + ["<B>", "Paris"], "cased"),
+])  # fmt: skip
 def test_casing_is_found_out(words, casing):
     table = wv.Embeddings.from_arrays(words, np.zeros((len(words), 1)), candidate_rule="all")
     assert table.header.casing == casing
@@ -270,18 +264,15 @@ def test_damaged_directories_do_not_open(small, tmp_path, name, damage):
         wv.load_embeddings(tmp_path / "voc")
 
 
-@pytest.mark.parametrize(
-    ("name", "array", "message"),
-    [
-        ("vectors.npy", np.zeros((7, 4), np.float32), r"holds float32 \(7, 4\), expected float32 \(7, 3\)"),
-        ("vectors.npy", np.zeros((7, 3), np.float64), "holds float64"),
-        ("vectors.npy", np.zeros((7, 3), np.float32, order="F"), r"holds float32 \(7, 3\) by columns"),
-        ("candidates.npy", np.zeros(0, np.int32), "must hold 1 to 7 ids"),
-        ("candidates.npy", np.array([0, 9], np.int32), "must hold 1 to 7 ids"),
-        ("offsets.npy", np.arange(8, dtype=np.int64), "ends at 7, words.txt has"),
-        ("vectors.npy", np.array([[None] * 3] * 7), "cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("name", "array", "message"), [
+    ("vectors.npy", np.zeros((7, 4), np.float32), r"holds float32 \(7, 4\), expected float32 \(7, 3\)"),
+    ("vectors.npy", np.zeros((7, 3), np.float64), "holds float64"),
+    ("vectors.npy", np.zeros((7, 3), np.float32, order="F"), r"holds float32 \(7, 3\) by columns"),
+    ("candidates.npy", np.zeros(0, np.int32), "must hold 1 to 7 ids"),
+    ("candidates.npy", np.array([0, 9], np.int32), "must hold 1 to 7 ids"),
+    ("offsets.npy", np.arange(8, dtype=np.int64), "ends at 7, words.txt has"),
+    ("vectors.npy", np.array([[None] * 3] * 7), "cannot be read"),
+])  # fmt: skip
 def test_arrays_that_do_not_fit_the_header(small, tmp_path, name, array, message):
     small.save(tmp_path / "voc")
     np.save(tmp_path / "voc" / name, array, allow_pickle=True)

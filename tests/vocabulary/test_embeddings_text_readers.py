@@ -2,7 +2,9 @@
 
 import gzip
 import struct
+import tomllib
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,29 +121,28 @@ def test_texts_that_are_no_numbers(text):
 
 
 ROWS = "one 0.1 0.2 0.3\ntwo 1.5 2.5 3.5\nthree -1 -2 -3\n"
-CASES = [
-    ("", "holds no vectors|is empty", "download is complete"),
-    (ROWS + "four 1 2\n", "line 4: has 2 values, expected 3", "same number of values"),
-    (ROWS + "four\n" + ROWS.replace(" ", "x ", 1), "line 4: has 0 values, expected 3", "same number of values"),
-    (ROWS + "four 0.5 1 2 3\n", "line 4: has more than 3 values", "same number of values"),
-    (ROWS + "four 1 nan 3\n", r"line 4: value 2 is nan, not a finite float32", "Mend or remove"),
-    (ROWS + "four 1 2 -inf\n", r"line 4: value 3 is -inf, not a finite float32", "Mend or remove"),
-    (ROWS + "four 1 1e39 3\n", r"line 4: value 2 is inf, not a finite float32", "Mend or remove"),
-    (ROWS + "four 1 x 3\n", r"line 4: value 2 of 3 is not a number", "single spaces"),
-    (ROWS + "four 1  3\n", r"line 4: value 2 of 3 is not a number", "single spaces"),
-    (ROWS + "\nfour 1 2 3\n", r"line 4: is blank", "Each line"),
-    (ROWS + "two 1 2 3\n", r"line 4: the word 'two' occurred before, at line 2", "Keep one of the two rows"),
-    (ROWS + "\udcff 1 2 3\n", r"line 4: the word is not valid UTF-8", "Convert the file to UTF-8"),
+MALFORMED = tomllib.loads(Path(__file__).with_name("malformed.toml").read_text(encoding="utf-8"))
+LINES = [
+    *MALFORMED["lines"],
+    ["ROWS\udcff 1 2 3\n", "line 4: the word is not valid UTF-8", "Convert the file to UTF-8"],
+]
+NO_TEXT = [
+    [b"\x93NUMPY\x01\x00v\x00", "", "is an array without words"],
+    [bytes(range(256)) * 9, "", "is in no format that can be recognized"],
+    ["a 1 2\n".encode("utf-16"), "", "is in no format that can be recognized"],
 ]
 
 
-@pytest.mark.parametrize(("text", "message", "remedy"), CASES)
+def in_bytes(text):
+    return text.replace("ROWS", ROWS).encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+@pytest.mark.parametrize(("text", "message", "remedy"), LINES)
 @pytest.mark.parametrize("chunk", [40, 1 << 22])
 @pytest.mark.parametrize("packed", [False, True])
 def test_malformed_glove_names_the_line_and_the_remedy(tmp_path, monkeypatch, text, message, remedy, chunk, packed):
     monkeypatch.setattr(text_lines, "_CHUNK", chunk)
-    data = text.encode("utf-8", "surrogateescape")
-    path = tmp_path / "bad.txt"
+    data, path = in_bytes(text), tmp_path / "bad.txt"
     path.write_bytes(gzip.compress(data) if packed else data)
     with pytest.raises(EmbeddingFormatError, match=message) as caught:
         load_embeddings(path)
@@ -151,35 +152,12 @@ def test_malformed_glove_names_the_line_and_the_remedy(tmp_path, monkeypatch, te
         assert caught.value.line == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "message"),
-    [
-        ("4 3\n" + ROWS, None, "line 1: the header says 4 rows, the file has 3"),
-        ("2 3\n" + ROWS, None, "line 1: the header says 2 rows, the file has 3"),
-        ("3 4\n" + ROWS, None, "line 2: has 3 values, expected 4"),
-        ("3 2\n" + ROWS, None, "line 2: has more than 2 values"),
-        ("3 999999999\n" + ROWS, None, "line 2: has 3 values, expected 999999999"),
-        ("0 3\n", "word2vec_text", "line 1: the header says 0 rows and 3 dimensions; both must be positive"),
-        ("3 0\n" + ROWS, "word2vec_text", "line 1: the header says 3 rows and 0 dimensions; both must be positive"),
-        ("3 3\n", None, "line 1: the header says 3 rows, the file has 0"),
-        (ROWS, "word2vec_text", "line 1: must begin with a line of two integers"),
-        ("3 3\n" + ROWS, "glove_text", "line 1: has 1 values, expected 3"),
-        ("4 3\n" + ROWS + "two 1 2 3\n", None, "line 5: the word 'two' occurred before, at line 3"),
-        (b" 1 2\nb 3 4\n", None, "line 1: the word is empty"),
-        (b"a 1 2\n 3 4\n", None, "line 2: the word is empty"),
-        (b"a\t1\t2\nb\t3\t4\n", None, "line 1: its columns are separated by tabs"),
-        (b"hello\nworld\n", None, "line 1: holds a word without values"),
-        (b"a 1 2\nhello\n", None, "line 2: has 0 values, expected 2"),
-        (b"\x93NUMPY\x01\x00v\x00", None, "is an array without words"),
-        (bytes(range(256)) * 9, None, "is in no format that can be recognized"),
-        ("a 1 2\n".encode("utf-16"), None, "is in no format that can be recognized"),
-    ],
-)
+@pytest.mark.parametrize(("text", "name", "message"), MALFORMED["headers"] + NO_TEXT)
 def test_headers_that_lie_and_what_is_no_table_of_vectors_are_told_as_what_they_are(tmp_path, text, name, message):
     path = tmp_path / "table.txt"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_bytes(in_bytes(text))
     with pytest.raises(EmbeddingFormatError, match=message):
-        read_table(path, format_name=name)
+        read_table(path, format_name=name or None)
 
 
 def test_limit_takes_the_first_rows(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -103,15 +104,7 @@ def test_compounds_that_lengthen_a_run_of_words_take_time_in_proportion(compiled
 ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
 CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
 SHOWN = {
-    "what secrets announce ends where it did": (
-        {}, "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it",
-        "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"),
-    "a month that is a name needs its number": ({"calendar": True}, "We saw May 5.", "We saw May [number]."),
-    "and needs it close": (
-        {"calendar": True}, "We saw 5 (all of them: 6), \nno, (May) came",
-        "We saw [number] (all of them: [number]), \nno, ([name]) came"),
-    "marks at the ends of a word leave it": (
-        {}, "We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd", "We saw `it` there [other]all of us[other]"),
+    **tomllib.loads(Path(__file__).with_name("shown.toml").read_text(encoding="utf-8")),
     **{f"a name after a title that is kept, strict: {strict}": (
         {"titles": True, "strict": strict}, "We saw Dr. Happy there.", "We saw Dr. [name] there.")
        for strict in (False, True)},

@@ -194,9 +194,3 @@ def test_growth_sets_every_size_that_a_workload_needs():
     assert set(SIZES) == {None, *AXES}
     for sizes in SIZES.values():
         assert Workload(**sizes).vocabulary == sizes["vocabulary"]
-
-
-def test_an_unknown_size_is_refused():
-    found = CliRunner().invoke(build_app(["bench"]), ["bench", "--growth", "colour"])
-    assert found.exit_code != 0
-    assert "must be one of tokens, vocabulary, dimensions, threads" in str(found.exception) + found.output

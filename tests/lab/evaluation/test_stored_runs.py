@@ -1,9 +1,10 @@
-"""A stored run says of which schema it is; the default is what its run gives; a killed run goes on from its cells."""
+"""A stored run says of which schema it is, a killed run goes on from its cells, and pages quote the stored numbers."""
 
 import copy
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from wordveil_lab.leagues import default_page as page
 from wordveil_lab.leagues.stored import StoredRun, read_run
 from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED, REVIEWS, SETS
 from wordveil_lab.package import ROOT, told
+from wordveil_lab.pages import quotes
 
 
 @pytest.mark.parametrize("schema", [None, "league 0", "together 1", 1])
@@ -55,16 +57,13 @@ def test_every_stored_run_has_the_one_form():
         assert read_run(path)["rows"], path
 
 
-@pytest.mark.parametrize(
-    ("what", "place"),
-    [
-        ("The run needs rows", ()),
-        ("A row needs cells", ("rows", 0)),
-        ("A cell needs scores", ("rows", 0, "cells", "set")),
-        ("A score needs mean", ("rows", 0, "cells", "set", "scores", "accuracy")),
-        ("A score needs standard_error", ("rows", 0, "cells", "set", "random", "accuracy")),
-    ],
-)
+@pytest.mark.parametrize(("what", "place"), [
+    ("The run needs rows", ()),
+    ("A row needs cells", ("rows", 0)),
+    ("A cell needs scores", ("rows", 0, "cells", "set")),
+    ("A score needs mean", ("rows", 0, "cells", "set", "scores", "accuracy")),
+    ("A score needs standard_error", ("rows", 0, "cells", "set", "random", "accuracy")),
+])  # fmt: skip
 def test_a_run_of_another_form_is_refused_and_what_it_lacks_is_named(tmp_path, what, place):
     report = copy.deepcopy(MADE)
     inside = report
@@ -94,14 +93,11 @@ asked: list[list[str]] = []
 BY_HAND = "# Made\n\nby hand:\n\n| - |\n\nend\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "measured", "page", "stored"),
-    [
-        ([], [[]], BY_HAND.replace("-", "0 rows"), True),
-        (["--page"], [], BY_HAND.replace("-", "2 rows"), True),
-        (["--only", "b"], [["b"]], BY_HAND, False),
-    ],
-)
+@pytest.mark.parametrize(("words", "measured", "page", "stored"), [
+    ([], [[]], BY_HAND.replace("-", "0 rows"), True),
+    (["--page"], [], BY_HAND.replace("-", "2 rows"), True),
+    (["--only", "b"], [["b"]], BY_HAND, False),
+])  # fmt: skip
 def test_the_command_line_of_a_league(league, monkeypatch, words, measured, page, stored):
     asked.clear()
     if words == ["--page"]:
@@ -184,3 +180,27 @@ def test_a_killed_run_goes_on_and_writes_the_same_bytes(world, use_world, tmp_pa
     assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
     assert finished_cells(broken) == finished_cells(whole)
     assert (broken / "league.json").read_bytes() == (whole / "league.json").read_bytes()
+
+
+@pytest.mark.parametrize(("path", "phrase", "numbers"), quotes.quotations(), ids=lambda part: str(part)[:40])
+def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
+    page = path.read_text(encoding="utf-8")
+    assert quotes.quoted(page, phrase, numbers) == page, (
+        "read the sentence, then run python -m wordveil_lab.pages.quotes"
+    )
+
+
+def test_the_league_names_its_command():
+    league = quotes.stored("league")
+    page = " ".join((quotes.RESULTS / "README.md").read_text(encoding="utf-8").replace("\\\n", " ").split())
+    command = re.sub(r" --workers \d+", "", league["command"].split(" --report")[0])
+    assert command in re.sub(r" --workers \d+", "", page)
+    assert all(f"`{task}` is left out" in page for task in league["left_out"])
+
+
+def test_a_wrong_number_would_be_noticed_and_mended():
+    page = "the best attacker finds .60\nof them, here\n"
+    assert quotes.quoted(page, "attacker finds {} of them", [".60"]) == page
+    assert quotes.quoted(page, "attacker finds {} of them", [".61"]) == page.replace(".60", ".61")
+    with pytest.raises(ValueError, match="0 places for: nobody finds"):
+        quotes.quoted(page, "nobody finds {}", [".61"])

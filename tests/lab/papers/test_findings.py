@@ -145,15 +145,12 @@ def trained(published, clean=0.9, table="glove"):
     return found
 
 
-@pytest.mark.parametrize(
-    ("published", "clean", "full", "rewriters", "classifiers"),
-    [
-        (0.96, 0.9, False, HOLDS, HOLDS),
-        (0.94, 0.9, False, UNTESTED, UNTESTED),
-        (0.94, 0.9, True, UNTESTED, FAILS),  # rewriters are another model, which refutes nothing at any size
-        (1.0, 0.3, False, UNTESTED, UNTESTED),  # nothing was learnt, so nothing could be lost
-    ],
-)
+@pytest.mark.parametrize(("published", "clean", "full", "rewriters", "classifiers"), [
+    (0.96, 0.9, False, HOLDS, HOLDS),
+    (0.94, 0.9, False, UNTESTED, UNTESTED),
+    (0.94, 0.9, True, UNTESTED, FAILS),  # rewriters are another model, which refutes nothing at any size
+    (1.0, 0.3, False, UNTESTED, UNTESTED),  # nothing was learnt, so nothing could be lost
+])  # fmt: skip
 def test_trained_models_judge_what_they_can(published, clean, full, rewriters, classifiers):
     rows = {row.what: row.verdict for row in trlaplace_results.results(trained(published, clean), full=full)}
     assert len(rows) == 7

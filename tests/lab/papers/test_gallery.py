@@ -109,17 +109,6 @@ def test_shares_of_pairs_told_apart_are_those_of_a_loop():
     assert told_apart(possible) == pytest.approx((100 * some / len(pairs), 100 * all_ / len(pairs)))
 
 
-def test_the_command_shows_an_entry_and_takes_no_other_option():
-    from wordveil_lab.commands.reproduce import reproduce
-
-    with pytest.raises(ParameterError, match="takes no option but --report"):
-        reproduce("jaccard", size="full")
-    with pytest.raises(ParameterError, match=r"must end in \.md"):
-        reproduce("jaccard", report=Path("jaccard.json"))
-    with pytest.raises(ParameterError, match="trlaplace, gallery, trlaplace-published"):
-        reproduce("nothing")
-
-
 def test_the_inequality_holds_for_every_set_and_the_ratio_does_not():
     said = ENTRIES["two-statements"]()
     first, second, factor = (float(said[name]) for name in ("first", "second", "allowed"))

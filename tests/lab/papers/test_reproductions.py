@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -141,16 +140,13 @@ def test_table_two_of_the_curse_paper_on_its_own_embedding():
         assert abs(summary.mean - theirs) < 7 * summary.standard_error * np.sqrt(1 + 1000 / 5000)
 
 
-@pytest.mark.parametrize(
-    ("words", "dimensions", "row"),
-    [
-        (400_001, 300, "GloVe-Wiki 300"),
-        (1_193_514, 50, "GloVe-Twitter 50"),
-        (100_000, 50, None),
-        (400_000, 25, None),
-        (3_057, 300, None),
-    ],
-)
+@pytest.mark.parametrize(("words", "dimensions", "row"), [
+    (400_001, 300, "GloVe-Wiki 300"),
+    (1_193_514, 50, "GloVe-Twitter 50"),
+    (100_000, 50, None),
+    (400_000, 25, None),
+    (3_057, 300, None),
+])  # fmt: skip
 def test_a_table_of_another_size_or_dimension_gets_no_row_of_the_paper(words, dimensions, row):
     class Sized:
         def __len__(self):
@@ -181,19 +177,12 @@ def test_real_files_under_other_names_do_in_miniature(paper, tmp_path, monkeypat
     assert "## Findings" in (tmp_path / "page.md").read_text()
 
 
-def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monkeypatch):
+def test_a_missing_file_names_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
-    run = partial(CliRunner().invoke, build_app(["reproduce"]))
-    for arguments, said in (
-        (["tem"], r"role='vectors' needs a file: embeddings/word2vec.*--table vectors=FILE; docs/results/data\.md"),
-        (["tem", "--table", "vectors=absent"], r"--table='vectors=absent' must name a file; docs/results/data\.md"),
-        (["tem", "--data", "vectors=x"], r"imdb-test \(vectors is a role of --table\)\. See docs/results/data\.md"),
-        (["tem", "--table", "embedding=x"], "roles of tem are vectors, norms, small"),
-        (["tem", "--table", "vectors"], "must be ROLE=FILE"),
-    ):
-        result = run(["reproduce", *arguments])
-        assert result.exit_code != 0
-        assert re.search(said, str(result.exception)), result
+    result = CliRunner().invoke(build_app(["reproduce"]), ["reproduce", "tem"])
+    assert result.exit_code != 0
+    said = r"role='vectors' needs a file: embeddings/word2vec.*--table vectors=FILE; docs/results/data\.md"
+    assert re.search(said, str(result.exception)), result
 
 
 def test_every_file_is_looked_for_before_anything_is_computed(vocabulary, use_world):
@@ -306,11 +295,6 @@ def test_interrupted_trainings_go_on_from_their_cells(vocabulary, use_world, tmp
     assert json.loads(again.stdout)["comparisons"] == json.loads(first.stdout)["comparisons"]
     run("--seed", "1")
     assert ran
-
-
-def test_only_one_paper_has_a_neural_half():
-    result = CliRunner().invoke(build_app(["reproduce"]), ["reproduce", "tem", "--neural"])
-    assert "is for trlaplace" in str(result.exception)
 
 
 def test_an_epsilon_that_the_paper_does_not_have_is_refused():
