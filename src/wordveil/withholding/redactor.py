@@ -29,7 +29,7 @@ from wordveil.withholding.compiled import compiled_pass
 from wordveil.withholding.dates import MOST_DAYS, date_at, drawn_shift
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
-from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, PersonLinks, owner_name
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, PersonLinks, owner_name, row_name
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
@@ -196,7 +196,8 @@ class Redactor:
             released = []
             for place, row in enumerate(rows):
                 document = None if ids is None else f"{part}\0{ids[place]}"
-                links, shift = self.links(None, document), self.shift(None, document)
+                name = None if document is None else row_name(document, row)
+                links, shift = self.links(None, name), self.shift(None, name)
                 keys = [None if document is None else f"{document}\0{i}" for i in range(len(row))]
                 texts = zip(keys, row, strict=True)
                 released += [self.release(text, counts, key, links, shift) for key, text in texts if text is not None]
@@ -243,7 +244,7 @@ class Redactor:
 
         Args:
             person: Whose document it is, where persons are linked; None for nobody's.
-            document: Id of the document under which a resumed run finds the same numbers; None for others every time.
+            document: Name, of `row_name`, under which a retry finds the same numbers; None for others every time.
         """
         if self.link == NONE:
             return None
