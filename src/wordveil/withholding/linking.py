@@ -82,7 +82,7 @@ def owner_name(person: str | None, document: str | None) -> str:
 
 
 def row_name(document: str, texts: Sequence[str | None]) -> str:
-    """Return what names a row of nobody's: under one id another version of it shares no number and no shift of dates."""
+    """Return what names a row of nobody's: another version under its id shares no number and no shift."""
     return json.dumps([document, *texts])
 
 

@@ -151,9 +151,9 @@ class Redactor:
             _count(counts, found)
             return ReleasedText(released)
         tokens = tokenize(text, self.words)
-        kept = self.rule.kept(tokens)
+        kept, secret = self.rule.verdicts(tokens)
         moved = self.shift() if shift is None else shift
-        pieces, slots = self._pieces(tokens, kept, links or self.links(), moved)
+        pieces, slots = self._pieces(tokens, kept, secret, links or self.links(), moved)
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
@@ -271,7 +271,7 @@ class Redactor:
             self.source.check_repeats()
 
     def _pieces(
-        self, tokens: Tokens, kept: list[bool], links: Links | None, shift: int
+        self, tokens: Tokens, kept: list[bool], secret: set[int], links: Links | None, shift: int
     ) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
         pieces: list[str | None] = []
@@ -282,7 +282,8 @@ class Redactor:
             if i < dated:
                 continue
             gap, kind = tokens.gaps[i], tokens.spellings[i].kind
-            date = None if self.days is None or any(kept[i : i + 3]) else date_at(tokens, i, shift)
+            stays_hidden = self.days is None or any(kept[i : i + 3]) or not secret.isdisjoint(range(i, i + 3))
+            date = None if stays_hidden else date_at(tokens, i, shift)
             if date is not None:
                 pieces += [layout(gap), date]
                 dated, open_slot = i + 3, False

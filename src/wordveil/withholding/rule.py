@@ -192,14 +192,21 @@ class Rule:
 
     def kept(self, tokens: Tokens) -> list[bool]:
         """Return for each token whether it leaves."""
+        return self.verdicts(tokens)[0]
+
+    def verdicts(self, tokens: Tokens) -> tuple[list[bool], set[int]]:
+        """Return for each token whether it leaves, and which rule 8 hides: no date moves there, either."""
         places = self.places(tokens)
         triples = zip(tokens.texts, tokens.spellings, places, strict=True)
         kept = [self.may_keep(token, spelling, place) for token, spelling, place in triples]
         around = _Around(tokens, kept, strict=self.strict)
+        secret = set[int]()
         for hidden in (around.names, around.announced, around.phrases, around.compounds):
-            for i in [*hidden()]:
+            places = [*hidden()]
+            secret.update(places if hidden in (around.announced, around.phrases) else ())
+            for i in places:
                 kept[i] = False
-        return kept
+        return kept, secret
 
 
 def _is_pronoun(tokens: Tokens, i: int) -> bool:
