@@ -271,6 +271,10 @@ def test_words_prints_what_may_leave(wordveil):
     assert set(wordveil("words", "--sensitive").out.split()) == closed_list("sensitive")
     assert PublicWords().digest in wordveil("words").out
     assert len(wordveil("words", "--kept", "--pack", "none").out.split()) == len(PublicWords(packs=()))
+    more = wordveil("words", "--kept", "--keep-words", "titles", "--keep-words", "calendar").out.split()
+    assert {each.rstrip("^=~") for each in more} == {*PublicWords().marks()} | closed_list("titles") | closed_list(
+        "calendar"
+    )
 
 
 def test_words_are_shown_with_the_faces_of_their_classes(wordveil):

@@ -17,7 +17,6 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
 from wordveil.withholding import words as lists
-from wordveil.withholding.claim import Claim
 from wordveil.withholding.dates import MONTHS, drawn_shift, moved
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
@@ -90,7 +89,11 @@ def test_words_of_the_owner_are_added_and_taken_away():
     assert (
         wv.Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
     )
-    assert "public words and of 1 that the owner declares public" in Claim.of({"kept": 1}, words).kept
+    assert "public words and of 1 that the owner declares public" in wv.Redactor(words=words).claim({"kept": 1}).kept
+    rule = wv.Rule(titles=True, calendar=True, numbers=(0, 9))
+    assert (
+        wv.Redactor(rule=rule).claim({}).kept.endswith(", or a title or a month or day or a number that was asked for")
+    )
     with pytest.raises(ParameterError, match="plain letters"):
         PublicWords(added=frozenset({"two words"}))
 

@@ -125,8 +125,12 @@ class Redactor:
         counts = Counter[str]()
         released = self.release(PrivateText(text), counts)
         check_share(counts)
-        claim = Claim.of(counts, self.words, law=self.law, days=self.days)
+        claim = self.claim(counts)
         return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
+
+    def claim(self, counts: Mapping[str, int]) -> Claim:
+        """Return what may and must be said of a release of so many tokens."""
+        return Claim.of(counts, self.words, self.rule, law=self.law, days=self.days)
 
     def release(
         self,

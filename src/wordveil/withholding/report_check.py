@@ -10,7 +10,7 @@ from typing import Any
 
 from wordveil.runs.frame import run_shows
 from wordveil.runs.report_check import misfits
-from wordveil.withholding.claim import COUNTED, Claim
+from wordveil.withholding.claim import COUNTED
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.runs import RedactionReport
@@ -32,7 +32,7 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
     right = {
         "guarantee": redactor.guarantee.as_dict(),
         "disclosed": [*redactor.disclosed, COUNTED, *run_shows(facts)],
-        "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
+        "claim": asdict(redactor.claim(counts)),
         "options": redactor.choices() | {"version": options["version"]},
         "tokens": counts["kept"] + counts["hidden"],
         "provenance": asdict(redactor.provenance) | {"test_source": bool(facts["provenance"]["test_source"])},

@@ -104,7 +104,7 @@ def redact_documents(
         return RedactionReport(
             guarantee=redactor.guarantee,
             disclosed=(*redactor.disclosed, COUNTED, *run_shows(facts)),
-            claim=Claim.of(counts, redactor.words, law=redactor.law, days=redactor.days),
+            claim=redactor.claim(counts),
             provenance=redactor.provenance,
             options=redactor.choices(),
             tokens=counts["kept"] + counts["hidden"],
