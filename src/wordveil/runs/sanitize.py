@@ -102,7 +102,7 @@ def sanitize_documents(
         ResumeError: If the interrupted run, or the complete output, had another input, other settings, vocabulary or
             version, or if its key is the owner's in one run and the run's own in the other.
         ParameterError: If settings or destination do not fit, the output is there and `again` was not asked for,
-            another run is writing there, a user is over the budget that stops, ids repeat, or go with a key of the run's own.
+            another run is writing there, a user is over the budget that stops, or ids repeat or lack a key that stays.
     """
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part

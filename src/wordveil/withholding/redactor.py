@@ -221,7 +221,7 @@ class Redactor:
             vocabulary=", ".join([f"public words, common:{self.words.common}", *self._own_scope()]),
             checksum=self.words.digest,
             candidates_checksum="",
-            test_source=self.source.is_test_source,
+            test_source=self._draws and self.source.is_test_source,
         )
 
     def _compiled(self) -> CompiledWithholding | None:
