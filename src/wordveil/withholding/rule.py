@@ -104,7 +104,7 @@ class Rule:
 
     Attributes:
         strict: Sentences open with function words only, none after a hidden capital and a full stop (*Mr. An*), and
-            words that are names too are hidden.
+            words that are names too are hidden, but no function words (*will*) and none that announce (*pin*).
         titles: Keep *Mr*, *Dr* and the like, written with a capital.
         calendar: Keep months and weekdays, written with a capital.
         numbers: Keep whole numbers in figures from the first to the second of these; None keeps none.
