@@ -89,11 +89,10 @@ def test_words_of_the_owner_are_added_and_taken_away():
     assert (
         wv.Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
     )
-    assert "public words and of 1 that the owner declares public" in wv.Redactor(words=words).claim({"kept": 1}).kept
+    assert "public words and of 1 that the owner declares public" in wv.Redactor(words=words).redaction("so").claim.kept
     rule = wv.Rule(titles=True, calendar=True, numbers=(0, 9))
-    assert (
-        wv.Redactor(rule=rule).claim({}).kept.endswith(", or a title or a month or day or a number that was asked for")
-    )
+    claim = wv.Redactor(rule=rule).redaction("so").claim
+    assert claim.kept.endswith(" public words, or a title or a month or day or a number that was asked for")
     with pytest.raises(ParameterError, match="plain letters"):
         PublicWords(added=frozenset({"two words"}))
 

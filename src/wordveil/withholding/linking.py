@@ -7,10 +7,8 @@ which is removed when the run has succeeded; no map of tokens is kept.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Sequence
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
@@ -79,11 +77,6 @@ Links = DocumentLinks | PersonLinks
 def owner_name(person: str | None, document: str | None) -> str:
     """Return what is hashed for a person, or for a document of nobody's; None for one that is no other's."""
     return f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
-
-
-def row_name(document: str, texts: Sequence[str | None]) -> str:
-    """Return what names a row of nobody's: another version under its id shares no number and no shift."""
-    return json.dumps([document, *texts])
 
 
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
@@ -29,7 +29,7 @@ from wordveil.withholding.compiled import compiled_pass
 from wordveil.withholding.dates import MOST_DAYS, date_at, drawn_shift
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
-from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, PersonLinks, owner_name, row_name
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, PersonLinks, owner_name
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
@@ -125,12 +125,8 @@ class Redactor:
         counts = Counter[str]()
         released = self.release(PrivateText(text), counts)
         check_share(counts)
-        claim = self.claim(counts)
+        claim = Claim.of(counts, self.words, self.rule, law=self.law, days=self.days)
         return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
-
-    def claim(self, counts: Mapping[str, int]) -> Claim:
-        """Return what may and must be said of a release of so many tokens."""
-        return Claim.of(counts, self.words, self.rule, law=self.law, days=self.days)
 
     def release(
         self,
@@ -199,15 +195,21 @@ class Redactor:
         if released is None:
             released = []
             for place, row in enumerate(rows):
-                document = None if ids is None else f"{part}\0{ids[place]}"
-                name = None if document is None else row_name(document, row)
-                links, shift = self.links(None, name), self.shift(None, name)
-                keys = [None if document is None else f"{document}\0{i}" for i in range(len(row))]
-                texts = zip(keys, row, strict=True)
-                released += [self.release(text, counts, key, links, shift) for key, text in texts if text is not None]
+                released += self.release_row(row, counts, None if ids is None else f"{part}\0{ids[place]}\0")
         if judged:
             check_share(counts)
         return into_rows(rows, released)
+
+    def release_row(
+        self, row: Sequence[PrivateText | None], counts: Counter[str], document: str | None, person: str | None = None
+    ) -> Iterator[ReleasedText]:
+        """Yield the released texts of a document, given its id; see `release` and `links`."""
+        # With its texts: two versions under one id that shared a shift or numbers would show what both have.
+        name = None if document is None else json.dumps([document, *row])
+        links, shift = self.links(person, name), self.shift(person, name)
+        for i, text in enumerate(row):
+            if text is not None:
+                yield self.release(text, counts, None if document is None else f"{document}{i}", links, shift)
 
     def __copy__(self) -> Redactor:  # as that of a sanitizer, it draws on its own
         return replace(self, source=RandomSource())
@@ -248,7 +250,7 @@ class Redactor:
 
         Args:
             person: Whose document it is, where persons are linked; None for nobody's.
-            document: Name, of `row_name`, under which a retry finds the same numbers; None for others every time.
+            document: Name, of id and texts, under which a retry finds the same numbers; None for others every time.
         """
         if self.link == NONE:
             return None

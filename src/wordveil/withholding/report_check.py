@@ -11,7 +11,7 @@ from typing import Any
 from wordveil.randomness import RandomSource
 from wordveil.runs.frame import run_shows
 from wordveil.runs.report_check import misfits
-from wordveil.withholding.claim import COUNTED
+from wordveil.withholding.claim import COUNTED, Claim
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.runs import RedactionReport
@@ -35,7 +35,7 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords, sourc
     right = {
         "guarantee": redactor.guarantee.as_dict(),
         "disclosed": [*redactor.disclosed, COUNTED, *run_shows(facts)],
-        "claim": asdict(redactor.claim(counts)),
+        "claim": asdict(Claim.of(counts, words, rule, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": options["version"]},
         "tokens": counts["kept"] + counts["hidden"],
         "provenance": asdict(redactor.provenance),

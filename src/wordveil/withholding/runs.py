@@ -20,7 +20,7 @@ from wordveil.runs.engine import RunOptions
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.withholding.claim import COUNTED, Claim
-from wordveil.withholding.linking import DOCUMENT, NONE, persons_of, row_name
+from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
 
@@ -89,12 +89,8 @@ def redact_documents(
         return [text for record in records for text in of_record(record)] if together is None else together
 
     def of_record(record: Record) -> Iterator[ReleasedText]:
-        name = row_name(f"{prefix}{record.key}", record.texts)
-        owner = persons[record.ordinal] if by_person else None, name
-        links, shift = redactor.links(*owner), redactor.shift(*owner)
-        for i, text in enumerate(record.texts):
-            if text is not None:
-                yield redactor.release(text, counts, f"{prefix}{record.key}:{i}", links, shift)
+        person = persons[record.ordinal] if by_person else None
+        return redactor.release_row(record.texts, counts, f"{prefix}{record.key}:", person)
 
     def process(records: list[Record]) -> Answers:
         return into_rows([record.texts for record in records], released(records))
@@ -104,7 +100,7 @@ def redact_documents(
         return RedactionReport(
             guarantee=redactor.guarantee,
             disclosed=(*redactor.disclosed, COUNTED, *run_shows(facts)),
-            claim=redactor.claim(counts),
+            claim=Claim.of(counts, redactor.words, redactor.rule, law=redactor.law, days=redactor.days),
             provenance=redactor.provenance,
             options=redactor.choices(),
             tokens=counts["kept"] + counts["hidden"],
