@@ -555,6 +555,8 @@ def test_a_list_stands_in_one_place_and_a_second_release_is_asked_for_each_time(
     assert "--hide is given by --config, too; give it in one place." in " ".join(answer.err.split())
     assert wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt").status == 0
     assert "good" not in (tmp_path / "out.txt").read_text()
+    options.write_text("[redact]\ndates = 'shift'\ndays = 30.9\n")
+    assert "days no value: it takes a whole number" in " ".join(wordveil.refused("--config", options, "redact").split())
     options.write_text("[redact]\nagain = true\n")
     answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt")
     assert answer.status == 2

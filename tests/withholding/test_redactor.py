@@ -100,6 +100,10 @@ def test_words_of_the_owner_are_added_and_taken_away():
 def test_a_value_is_equal_where_its_lists_are_and_travels():
     words = PublicWords(added=frozenset({"zq"}))
     assert pickle.loads(pickle.dumps(words)) == words
+    one = wv.Redactor(words=words, rule=wv.Rule(strict=True), law="surrogate", link="document", days=9)
+    other = pickle.loads(pickle.dumps(one))
+    assert other == one
+    assert other.own_words() != one.own_words(), "the key stays behind"
     assert hash(wv.Redactor(words=words)) == hash(wv.Redactor(words=PublicWords(added=frozenset({"zq"}))))
 
 

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
@@ -213,6 +214,10 @@ class Redactor:
 
     def __copy__(self) -> Redactor:  # as that of a sanitizer, it draws on its own
         return replace(self, source=RandomSource())
+
+    def __reduce__(self) -> tuple[Any, ...]:  # without the key, as that of a sanitizer
+        chosen = {name: getattr(self, name) for name in ("words", "rule", "law", "link", "days")}
+        return partial(Redactor, **chosen), ()
 
     @property
     def provenance(self) -> Provenance:
