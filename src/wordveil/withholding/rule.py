@@ -202,9 +202,9 @@ class Rule:
         around = _Around(tokens, kept, strict=self.strict)
         secret = set[int]()
         for hidden in (around.names, around.announced, around.phrases, around.compounds):
-            places = [*hidden()]
-            secret.update(places if hidden in (around.announced, around.phrases) else ())
-            for i in places:
+            withheld = [*hidden()]
+            secret.update(withheld if hidden in (around.announced, around.phrases) else ())
+            for i in withheld:
                 kept[i] = False
         return kept, secret
 
