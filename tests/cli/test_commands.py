@@ -356,19 +356,7 @@ def test_what_is_typed_is_answered(wordveil, vocabulary, stock, tmp_path, monkey
                 patch.setenv(variable, value)
             answer = wordveil(placed(step["run"]))
         assert answer.status == step.get("status", 0), answer.err
-        assert step.keys() <= {
-            "run",
-            "where",
-            "status",
-            "out",
-            "err",
-            "absent",
-            "pattern",
-            "holds",
-            "lacks",
-            "is",
-            "gone",
-        }
+        assert step.keys() <= PARTS
         for stream in ("out", "err"):
             said = " ".join(getattr(answer, stream).split())
             assert [part for part in step.get(stream, ()) if " ".join(placed(part).split()) not in said] == []

@@ -9,6 +9,9 @@ import pytest
 from tests.cli.forging import FORGERIES, facts_of, forged
 from tests.tables import read_rows, write_rows
 
+import seeds
+from wordveil.cli.redact import _write
+from wordveil.documents import DocumentSettings
 from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
 from wordveil.withholding.redactor import Redactor
@@ -92,6 +95,19 @@ def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, pat
     wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
     (wires / "r.json").write_text(json.dumps(sealed(forged(facts_of(wires / "r.json"), path, value))))
     assert wordveil("report", wires / "out.txt", "--verify", wires / "r.json").status in (1, 2)
+
+
+@pytest.mark.parametrize("how", [{}, {"law": "surrogate"}, {"days": 9}, {"link": "id"}])
+def test_an_honest_report_of_a_test_source_holds_and_says_so(wordveil, wires, how):
+    redactor = Redactor(**how, source=seeds.source(1))
+    settings = DocumentSettings(columns=("text",), keep=("id",))
+    report = redact_documents(wires / "in.jsonl", wires / "o.jsonl", redactor, settings=settings)
+    _write(report, wires / "r.json")
+    wordveil.done("report", wires / "o.jsonl", "--verify", wires / "r.json")
+    assert report.provenance.test_source == bool(how)
+    forgery = forged(facts_of(wires / "r.json"), ("provenance", "test_source"), not how)
+    (wires / "r.json").write_text(json.dumps(sealed(forgery)))
+    assert wordveil("report", wires / "o.jsonl", "--verify", wires / "r.json").status == 1
 
 
 def test_the_page_says_what_the_json_says(wordveil, wires):
@@ -188,6 +204,10 @@ def test_words_prints_what_may_leave(wordveil):
     assert set(wordveil("words", "--sensitive").out.split()) == closed_list("sensitive")
     assert PublicWords().digest in wordveil("words").out
     assert len(wordveil("words", "--kept", "--pack", "none").out.split()) == len(PublicWords(packs=()))
+    more = wordveil("words", "--kept", "--keep-words", "titles", "--keep-words", "calendar").out.split()
+    assert {each.rstrip("^=~") for each in more} == {*PublicWords().marks()} | closed_list("titles") | closed_list(
+        "calendar"
+    )
 
 
 def test_words_are_shown_with_the_faces_of_their_classes(wordveil):

@@ -129,9 +129,11 @@ def test_public_tools_come_from_a_file_and_anything_else_is_refused(start, tmp_p
 
 
 def test_a_proxy_that_redacts_keeps_public_words_and_takes_no_mechanism(start):
-    served, printed = start("--upstream", VENDOR, "--redact", "--words", "common:2000", terminal=True)
-    released = served.conversation.release([Message("user", "Please call Maria Garcia at 7.")])
-    assert released == ["Please call [name] at [number]."]
+    served, printed = start(
+        "--upstream", VENDOR, "--redact", "--words", "common:2000", "--keep-words", "calendar", terminal=True
+    )
+    released = served.conversation.release([Message("user", "Please call Maria Garcia at 7 on Monday.")])
+    assert released == ["Please call [name] at [number] on Monday."]
     assert "withholding" in printed
     for wrong in (("--redact", "--epsilon", "6"), ("--redact", "--found"), ("--words", "common:2000")):
         served, printed = start("--upstream", VENDOR, *wrong, terminal=True)

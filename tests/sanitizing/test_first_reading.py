@@ -24,7 +24,7 @@ def words():
 
 
 def sanitizer(words, source=None):
-    return wv.Sanitizer(words, wv.NeighbourResponse(epsilon=1.0), source=source or wv.RandomSource())
+    return wv.Sanitizer(words, wv.NeighbourResponse(epsilon=1.0), source=source or wv.RandomSource(seeds.key(4)))
 
 
 def rows(words, count, number=0):
@@ -109,7 +109,7 @@ def test_a_document_keeps_its_noise_by_its_id_wherever_it_stands(words, tmp_path
         [(table, "id", False), (moved, "id", False), (moved, None, False), (moved, "id", True)]
     ):
         source = write(tmp_path / f"in{number}.csv", rows_of_it)
-        own = wv.RandomSource() if fresh else wv.RandomSource(key)
+        own = wv.RandomSource(seeds.key(6) if fresh else key)
         wv.sanitize_documents(source, tmp_path / f"out{number}.csv", sanitizer(words, own), settings=COLUMN, ids=ids)
         found.append(read(tmp_path / f"out{number}.csv"))
     same = [sum(found[0][name] == other[name] for name in found[0] if name != moved[3]["id"]) for other in found]
@@ -138,6 +138,10 @@ def test_ids_that_name_no_single_document_are_refused(words, tmp_path, wrong, sa
     with pytest.raises(ParameterError, match=said) as refused:
         wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, ids="id")
     assert "d0-1" not in str(refused.value)
+    with pytest.raises(ParameterError, match="needs a key that stays"):
+        wv.sanitize_documents(
+            source, tmp_path / "out.csv", sanitizer(words, wv.RandomSource()), settings=COLUMN, ids="id"
+        )
 
 
 def test_an_interrupted_run_goes_on_with_the_same_budget_and_ids_alone(words, tmp_path):
@@ -147,22 +151,23 @@ def test_an_interrupted_run_goes_on_with_the_same_budget_and_ids_alone(words, tm
     budget = UserBudget(user="person", max_nats=300.0, over="truncate")
     settings = DocumentSettings(columns=("text",), keep=("id",), block_characters=2_000)
     how = {"settings": settings, "budget": budget, "ids": "id"}
+    own_key = tmp_path / "own.key"
+    own_key.write_bytes(seeds.key(7))
+    own_key.chmod(0o600)
 
     def run(resume, **other):
-        own = sanitizer(words, wv.run_source(output, resume=resume))
+        own = sanitizer(words, wv.run_source(output, resume=resume, key_file=own_key))
         return wv.sanitize_documents(source, output, own, resume=resume, **{**how, **other})
 
     with pytest.raises(KeyboardInterrupt):
         run(False, progress=interrupt_after(3))
-    key = wv.run_source(output, resume=True)
     for other in ({"ids": None}, {"budget": None}):
         with pytest.raises(ResumeError):
             run(True, **other)
     report = run(True)
     assert report.resumed_documents > 40
-    whole = wv.sanitize_documents(
-        source, tmp_path / "whole.jsonl", sanitizer(words, wv.RandomSource(key.export_key())), **how
-    )
+    own = sanitizer(words, wv.RandomSource(seeds.key(7)))
+    whole = wv.sanitize_documents(source, tmp_path / "whole.jsonl", own, **how)
     assert output.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert report.budget == whole.budget
 

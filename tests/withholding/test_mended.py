@@ -54,6 +54,7 @@ def test_no_value_of_a_redactor_holds_a_token_that_it_has_met(compiled_or_not):
     *(("hidden", word, "announces a secret") for word in ("Password", "pin", "is", "are")),
     *(("hidden", word, "must not hold I") for word in ("i", "I'm", "i\u2019ve")),
     *((name, "doctor's", "without 's") for name in ("added", "hidden")),
+    ("added", "Mr", "no title before a name"),
 ])  # fmt: skip
 def test_no_word_is_hidden_whose_letters_hide_a_secret(name, word, problem):
     """Nor one that would leave all the same, or do nothing: a pronoun, a possessive."""

@@ -93,12 +93,12 @@ def test_the_parts_of_a_text_are_the_text(text):
 class ReadsHiddenLetters(Rule):
     """The prototype's fault: whether a capital after a dot opens a sentence depends on the letters before the dot."""
 
-    def kept(self, tokens):
-        kept = super().kept(tokens)
+    def verdicts(self, tokens):
+        kept, secret = super().verdicts(tokens)
         for i in range(1, len(kept)):
             if tokens.texts[i - 1].lower() in ("mr", "dr") and tokens.gaps[i] == ". ":
                 kept[i] = False
-        return kept
+        return kept, secret
 
 
 def test_a_rule_that_reads_hidden_letters_is_noticed():

@@ -17,7 +17,6 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
 from wordveil.withholding import words as lists
-from wordveil.withholding.claim import Claim
 from wordveil.withholding.dates import MONTHS, drawn_shift, moved
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
@@ -90,7 +89,10 @@ def test_words_of_the_owner_are_added_and_taken_away():
     assert (
         wv.Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
     )
-    assert "public words and of 1 that the owner declares public" in Claim.of({"kept": 1}, words).kept
+    assert "public words and of 1 that the owner declares public" in wv.Redactor(words=words).redaction("so").claim.kept
+    rule = wv.Rule(titles=True, calendar=True, numbers=(0, 9))
+    claim = wv.Redactor(rule=rule).redaction("so").claim
+    assert claim.kept.endswith(" public words, or a title or a month or day or a number that was asked for")
     with pytest.raises(ParameterError, match="plain letters"):
         PublicWords(added=frozenset({"two words"}))
 
@@ -98,6 +100,10 @@ def test_words_of_the_owner_are_added_and_taken_away():
 def test_a_value_is_equal_where_its_lists_are_and_travels():
     words = PublicWords(added=frozenset({"zq"}))
     assert pickle.loads(pickle.dumps(words)) == words
+    one = wv.Redactor(words=words, rule=wv.Rule(strict=True), law="surrogate", link="document", days=9)
+    other = pickle.loads(pickle.dumps(one))
+    assert other == one
+    assert other.own_words() != one.own_words(), "the key stays behind"
     assert hash(wv.Redactor(words=words)) == hash(wv.Redactor(words=PublicWords(added=frozenset({"zq"}))))
 
 
@@ -252,6 +258,27 @@ def test_a_document_has_one_shift_and_another_its_own():
     assert again == rows
 
 
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize("how", [{"days": 3000}, {"law": "surrogate", "link": "document"}])
+def test_another_version_under_one_key_and_id_is_drawn_afresh(tmp_path, how, in_files):
+    """Shared, the shift gave the days between both, and linked surrogates which hidden words both have."""
+    redactor = wv.Redactor(**how, source=wv.RandomSource(seeds.key(35)))
+    names = [f"Zq{letter}x" for letter in "abcdefghijkl"]
+    versions = [[f"On 2026-03-14 {name} was {end}." for name in names] for end in ("here", "there", "here")]
+    released = []
+    for texts in versions:
+        (tmp_path / "in.txt").write_text("\n".join(texts))
+        if in_files:
+            wv.redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", redactor, again=True)
+            released.append((tmp_path / "out.txt").read_text().splitlines())
+        else:
+            released.append([text for (text,) in redactor.release_rows([[text] for text in texts], names)])
+    one, other, again = released
+    assert one == again
+    alike = sum(text == new.replace("there", "here") for text, new in zip(one, other, strict=True))
+    assert alike < 4, "by chance with a probability below 495 / 6001**4 = 4e-13"
+
+
 @pytest.mark.parametrize(
     "text",
     ["03/04/2026", "2026-02-30", "2026-13-01", "1776-07-04", "14 march 2026", "14 Mar 2026", "14 March", "x2026-03-14",
@@ -259,6 +286,15 @@ def test_a_document_has_one_shift_and_another_its_own():
 )  # fmt: skip
 def test_dates_of_other_forms_are_hidden(text):
     assert not read(wv.Redactor(days=100).redact(f"She came on {text}."))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["My password is {}.", "PIN: {} and it is the one.", "apple river stone window garden table chair paper {}"],
+)
+@pytest.mark.parametrize("date", ["14 March 2026", "1987-05-04", "March 14, 2026"])
+def test_a_date_that_is_a_secret_is_moved_nowhere(secret, date):
+    assert not read(wv.Redactor(days=100).redact(secret.format(date)))
 
 
 @given(st.data())

@@ -92,8 +92,10 @@ class Command(TyperCommand):
             if f"--{name}" in param.opts:
                 several, flag = getattr(param, "multiple", False), getattr(param, "is_flag", False)
                 values = value if several and isinstance(value, list) else [value]
-                if any(type(each) not in ((bool, str) if flag else (int, float, str)) for each in values):
-                    wanted = "true or false" if flag else "a number or text"
+                whole = param.type.name.startswith("int")  # such as 30, to which 30.9 would be cut
+                allowed = (bool, str) if flag else (int, str) if whole else (int, float, str)
+                if any(type(each) not in allowed for each in values):
+                    wanted = "true or false" if flag else f"a {'whole ' if whole else ''}number or text"
                     raise USAGE_ERROR(f"The file of options gives {name} no value: it takes {wanted}.", ctx)
                 return str(param.name), values if several else value
         known = [word[2:] for param in self.params for word in param.opts if word.startswith("--")]

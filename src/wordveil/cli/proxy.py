@@ -16,7 +16,7 @@ from typer import Option
 
 import wordveil as wv
 from wordveil.cli.common import Wanted, prepare, say
-from wordveil.cli.redact import PublicLists
+from wordveil.cli.redact import InPlace, PublicLists
 from wordveil.cli.summary import promised
 from wordveil.errors import ParameterError, WordveilError, printable
 
@@ -115,7 +115,7 @@ def _sanitizer(wanted: Wanted, public: PublicLists) -> wv.Sanitizer:
 def _redactor(wanted: Wanted, public: PublicLists, *, found: bool) -> wv.Redactor:
     if wanted != Wanted() or found:
         raise ParameterError("--redact", True, "draws no words: it takes no mechanism, vocabulary or --found.")
-    return wv.Redactor(words=public.lists())
+    return wv.Redactor(words=public.lists(), rule=InPlace().rule(public))
 
 
 def _clients_token(variable: str | None) -> str | None:

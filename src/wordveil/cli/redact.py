@@ -80,7 +80,7 @@ class InPlace:
     """What stays hidden, and what stands in its place."""
 
     strict: Annotated[
-        bool, Option("--strict", help="Sentences open with function words only; words that are names too are hidden.")
+        bool, Option("--strict", help="Only function words open sentences; other words that are names are hidden.")
     ] = False
     keep_numbers: Annotated[str | None, Option(metavar="A-B", help="Keep whole numbers from A to B, such as 0-10.")] = (
         None

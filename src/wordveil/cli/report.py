@@ -274,7 +274,7 @@ def _redaction(report: StoredReport, public: Public) -> tuple[list[str], tuple[s
     if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."
         raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")
-    return redaction_contradictions(report.facts, words), ()
+    return redaction_contradictions(report.facts, words, _source(report.provenance)), ()
 
 
 def _nameless(note: str) -> str:

@@ -34,19 +34,24 @@ def words(
         return show(faces, (f"{word}\t{face or '-'}" for word, face in faces.items()), as_json=as_json)
     lists = public.lists()
     marks = {word: mark.value for word, mark in lists.marks().items()}
+    asked = frozenset[str]().union(*map(closed_list, {"titles", "calendar"} & set(public.keep_words or ())))
+    asked -= lists.hidden | marks.keys()
     hidden = sorted(closed_list("sensitive"))
     if sensitive:
         show(hidden, hidden, as_json=as_json)
     elif kept:
+        marks |= dict.fromkeys(sorted(asked), "")
         show(marks, (f"{word}{mark}" for word, mark in marks.items()), as_json=as_json)
     else:
         unsure = sum(mark is not Mark.SURE for mark in lists.marks().values())
         lines = (
             f"{len(lists):,} public words, {unsure:,} of them marked: --kept prints them",
+            f"{len(asked)} titles, months and days besides, with a capital, as --keep-words asks",
             f"{len(hidden):,} sensitive words, {'kept where they are listed' if lists.sensitive else 'hidden'}",
             f"digest {lists.digest}",
         )
-        show({**lists.choices(), "marked": unsure, "sensitive_words": len(hidden)}, lines, as_json=as_json)
+        numbers = {"marked": unsure, "asked": len(asked), "sensitive_words": len(hidden)}
+        show(lists.choices() | numbers, lines, as_json=as_json)
 
 
 def _faces(classes: int, which: Sequence[str]) -> dict[str, str | None]:

@@ -30,7 +30,8 @@ def sanitize(
         table: The private table, or a reader of one. Metadata, and values of dictionaries that no row uses, are not
             copied: they may tell of the private text.
         columns: Columns of texts; dictionaries are not kept: they list private texts.
-        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
+        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given. Whether a redactor keeps too
+            little is judged of a table as a whole, and of each batch of a reader alone, when earlier ones have left.
         ids: See `released_columns`; for a table only.
         **others: What becomes of the other columns: `keep`, `keep_others` or `drop_others`; see `OtherColumns`.
     """

@@ -37,7 +37,7 @@ def sanitize(
     Args:
         dataset: The private data set.
         columns: Columns of texts; they come out as strings.
-        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
+        sanitizer: How, or a redactor, which judges each batch alone; the default of `wordveil.sanitize` unless given.
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.

@@ -133,6 +133,9 @@ class FirstReading:
             budget.tokens(sanitizer)
         if settings.missing == "skip":
             raise ParameterError("missing", "skip", "leaves out documents that a budget or ids count; choose keep.")
+        if ids is not None and not sanitizer.source.lasts:
+            problem = "needs a key that stays, else no later run knows a document again; run_source takes a key_file."
+            raise ParameterError("ids", ids, problem)
         return cls(sanitizer=sanitizer, budget=budget, ids=ids, counts=counts)
 
     def __call__(self, files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:

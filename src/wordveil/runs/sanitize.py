@@ -88,7 +88,8 @@ def sanitize_documents(
             decide, up to 10 000 words; a resumed run is not judged again. None warns as Python does.
         budget: What bounds the loss of all documents of one person; files are read once more then.
         ids: The column that names each document: its noise goes by that name, wherever it stands. Under one key a
-            document that did not change is then released as it was. Files are read once more.
+            document that did not change is then released as it was, so the source needs a key that stays, such as
+            `run_source(destination, key_file=FILE)`. Files are read once more.
         **how: How the run goes, and who is told of it: `resume`, `again`, `progress`, `notice` and `deliver`; see
             `RunOptions`.
 
@@ -101,7 +102,7 @@ def sanitize_documents(
         ResumeError: If the interrupted run, or the complete output, had another input, other settings, vocabulary or
             version, or if its key is the owner's in one run and the run's own in the other.
         ParameterError: If settings or destination do not fit, the output is there and `again` was not asked for,
-            another run is writing there, a user is over the budget that stops, or ids repeat.
+            another run is writing there, a user is over the budget that stops, or ids repeat or lack a key that stays.
     """
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part

@@ -155,12 +155,10 @@ class Redacts:
         key, choices = key_file or driver_key(), redactor.choices()
         own = replace(redactor, source=keyed(key)).own_words()
         check_same_job(key, ("redacted", name, *columns), {**choices, "own": own})
-        parts = pickle.dumps((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
-        return cls(redactor=parts, key_file=key, choices=choices, columns=columns, name=name)
+        return cls(redactor=pickle.dumps(redactor), key_file=key, choices=choices, columns=columns, name=name)
 
     def __call__(self, batches: Batches) -> Batches:
-        words, rule, law, link, days = unpacked(self.redactor)
-        redactor = Redactor(words=words, rule=rule, law=law, link=link, days=days, source=keyed(self.key_file))
+        redactor: Redactor = replace(unpacked(self.redactor), source=keyed(self.key_file))
         check_host(redactor.choices(), self.choices)
         part = json.dumps([self.name, *self.columns])
         for batch in batches:

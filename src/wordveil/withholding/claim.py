@@ -38,9 +38,7 @@ class Claim:
     must_say: str = MUST_SAY  # what must be said with that
 
     @classmethod
-    def of(
-        cls, counts: Mapping[str, int], words: PublicWords, *, law: str = "placeholder", days: int | None = None
-    ) -> Claim:
+    def of(cls, counts: Mapping[str, int], words: PublicWords, rule: Rule, *, law: str, days: int | None) -> Claim:
         """Word the claim of a release, given how many tokens are "kept" and "hidden", and hidden of each printed kind.
 
         The other arguments are choices of a `Redactor`.
@@ -49,7 +47,9 @@ class Claim:
         share = f" ({counts.get('kept', 0) / tokens:.0%})" if tokens else ""
         kinds = ", ".join(counted(counts[kind], kind) for kind in _PRINTED if counts.get(kind))
         made_up = " Values in the place of hidden tokens are made up and may be taken for facts."
-        listed = f"all on a list of {_size(words)}"
+        kept_too = {"a title": rule.titles, "a month or day": rule.calendar, "a number": rule.numbers is not None}
+        asked = " or ".join(name for name, chosen in kept_too.items() if chosen)
+        listed = f"all on a list of {_size(words)}{f', or {asked} that was asked for' if asked else ''}"
         return cls(
             kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, {listed}",
             hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
@@ -125,7 +126,7 @@ class Redactor:
         counts = Counter[str]()
         released = self.release(PrivateText(text), counts)
         check_share(counts)
-        claim = Claim.of(counts, self.words, law=self.law, days=self.days)
+        claim = Claim.of(counts, self.words, self.rule, law=self.law, days=self.days)
         return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
 
     def release(
@@ -151,9 +152,9 @@ class Redactor:
             _count(counts, found)
             return ReleasedText(released)
         tokens = tokenize(text, self.words)
-        kept = self.rule.kept(tokens)
+        kept, secret = self.rule.verdicts(tokens)
         moved = self.shift() if shift is None else shift
-        pieces, slots = self._pieces(tokens, kept, links or self.links(), moved)
+        pieces, slots = self._pieces(tokens, kept, secret, links or self.links(), moved)
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
@@ -195,17 +196,28 @@ class Redactor:
         if released is None:
             released = []
             for place, row in enumerate(rows):
-                document = None if ids is None else f"{part}\0{ids[place]}"
-                links, shift = self.links(None, document), self.shift(None, document)
-                keys = [None if document is None else f"{document}\0{i}" for i in range(len(row))]
-                texts = zip(keys, row, strict=True)
-                released += [self.release(text, counts, key, links, shift) for key, text in texts if text is not None]
+                released += self.release_row(row, counts, None if ids is None else f"{part}\0{ids[place]}\0")
         if judged:
             check_share(counts)
         return into_rows(rows, released)
 
+    def release_row(
+        self, row: Sequence[PrivateText | None], counts: Counter[str], document: str | None, person: str | None = None
+    ) -> Iterator[ReleasedText]:
+        """Yield the released texts of a document, given its id; see `release` and `links`."""
+        # With its texts: two versions under one id that shared a shift or numbers would show what both have.
+        name = None if document is None else json.dumps([document, *row])
+        links, shift = self.links(person, name), self.shift(person, name)
+        for i, text in enumerate(row):
+            if text is not None:
+                yield self.release(text, counts, None if document is None else f"{document}{i}", links, shift)
+
     def __copy__(self) -> Redactor:  # as that of a sanitizer, it draws on its own
         return replace(self, source=RandomSource())
+
+    def __reduce__(self) -> tuple[Any, ...]:  # without the key, as that of a sanitizer
+        chosen = {name: getattr(self, name) for name in ("words", "rule", "law", "link", "days")}
+        return partial(Redactor, **chosen), ()
 
     @property
     def provenance(self) -> Provenance:
@@ -216,7 +228,7 @@ class Redactor:
             vocabulary=", ".join([f"public words, common:{self.words.common}", *self._own_scope()]),
             checksum=self.words.digest,
             candidates_checksum="",
-            test_source=self.source.is_test_source,
+            test_source=self._draws and self.source.is_test_source,
         )
 
     def _compiled(self) -> CompiledWithholding | None:
@@ -243,7 +255,7 @@ class Redactor:
 
         Args:
             person: Whose document it is, where persons are linked; None for nobody's.
-            document: Id of the document under which a resumed run finds the same numbers; None for others every time.
+            document: Name, of id and texts, under which a retry finds the same numbers; None for others every time.
         """
         if self.link == NONE:
             return None
@@ -270,7 +282,7 @@ class Redactor:
             self.source.check_repeats()
 
     def _pieces(
-        self, tokens: Tokens, kept: list[bool], links: Links | None, shift: int
+        self, tokens: Tokens, kept: list[bool], secret: set[int], links: Links | None, shift: int
     ) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
         pieces: list[str | None] = []
@@ -281,7 +293,8 @@ class Redactor:
             if i < dated:
                 continue
             gap, kind = tokens.gaps[i], tokens.spellings[i].kind
-            date = None if self.days is None or any(kept[i : i + 3]) else date_at(tokens, i, shift)
+            stays_hidden = self.days is None or any(kept[i : i + 3]) or not secret.isdisjoint(range(i, i + 3))
+            date = None if stays_hidden else date_at(tokens, i, shift)
             if date is not None:
                 pieces += [layout(gap), date]
                 dated, open_slot = i + 3, False

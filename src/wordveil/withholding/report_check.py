@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from wordveil.randomness import RandomSource
 from wordveil.runs.frame import run_shows
 from wordveil.runs.report_check import misfits
 from wordveil.withholding.claim import COUNTED, Claim
@@ -19,23 +20,26 @@ from wordveil.withholding.words import PublicWords
 _AROUND = {"schema", "kind", "checksum", "signature"}
 
 
-def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> list[str]:
+def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords, source: RandomSource) -> list[str]:
     """Return where a report says something else than its choices come to, one sentence each.
 
-    The words are the lists that it names, with those of the owner. `KeyError` if a fact is missing.
+    The words are the lists that it names, with those of the owner; the source is one such as it names, and draws
+    nothing. `KeyError` if a fact is missing.
     """
     options = facts["options"]
     numbers = None if options["numbers"] is None else tuple(options["numbers"])
     rule = Rule(**{name: options[name] for name in ("strict", "titles", "calendar")}, numbers=numbers)
-    redactor = Redactor(words=words, rule=rule, **{name: options[name] for name in ("law", "link", "days")})
+    chosen = {name: options[name] for name in ("law", "link", "days")}
+    redactor = Redactor(words=words, rule=rule, source=source, **chosen)
     counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})
     right = {
         "guarantee": redactor.guarantee.as_dict(),
         "disclosed": [*redactor.disclosed, COUNTED, *run_shows(facts)],
-        "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
+        "claim": asdict(Claim.of(counts, words, rule, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": options["version"]},
         "tokens": counts["kept"] + counts["hidden"],
-        "provenance": asdict(redactor.provenance) | {"test_source": bool(facts["provenance"]["test_source"])},
+        "provenance": asdict(redactor.provenance),
+        "files": len(facts["outputs"]) or facts["files"],
         "hidden": {kind: counts[kind] for kind in ("name", "number", "link", "word")},
     }
     plain = json.loads(json.dumps(right))

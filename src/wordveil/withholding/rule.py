@@ -104,7 +104,7 @@ class Rule:
 
     Attributes:
         strict: Sentences open with function words only, none after a hidden capital and a full stop (*Mr. An*), and
-            words that are names too are hidden.
+            words that are names too are hidden, but no function words (*will*) and none that announce (*pin*).
         titles: Keep *Mr*, *Dr* and the like, written with a capital.
         calendar: Keep months and weekdays, written with a capital.
         numbers: Keep whole numbers in figures from the first to the second of these; None keeps none.
@@ -192,14 +192,21 @@ class Rule:
 
     def kept(self, tokens: Tokens) -> list[bool]:
         """Return for each token whether it leaves."""
+        return self.verdicts(tokens)[0]
+
+    def verdicts(self, tokens: Tokens) -> tuple[list[bool], set[int]]:
+        """Return for each token whether it leaves, and which rule 8 hides: no date moves there, either."""
         places = self.places(tokens)
         triples = zip(tokens.texts, tokens.spellings, places, strict=True)
         kept = [self.may_keep(token, spelling, place) for token, spelling, place in triples]
         around = _Around(tokens, kept, strict=self.strict)
+        secret = set[int]()
         for hidden in (around.names, around.announced, around.phrases, around.compounds):
-            for i in [*hidden()]:
+            withheld = [*hidden()]
+            secret.update(withheld if hidden in (around.announced, around.phrases) else ())
+            for i in withheld:
                 kept[i] = False
-        return kept
+        return kept, secret
 
 
 def _is_pronoun(tokens: Tokens, i: int) -> bool:

@@ -89,11 +89,8 @@ def redact_documents(
         return [text for record in records for text in of_record(record)] if together is None else together
 
     def of_record(record: Record) -> Iterator[ReleasedText]:
-        owner = persons[record.ordinal] if by_person else None, f"{prefix}{record.key}"
-        links, shift = redactor.links(*owner), redactor.shift(*owner)
-        for i, text in enumerate(record.texts):
-            if text is not None:
-                yield redactor.release(text, counts, f"{prefix}{record.key}:{i}", links, shift)
+        person = persons[record.ordinal] if by_person else None
+        return redactor.release_row(record.texts, counts, f"{prefix}{record.key}:", person)
 
     def process(records: list[Record]) -> Answers:
         return into_rows([record.texts for record in records], released(records))
@@ -103,7 +100,7 @@ def redact_documents(
         return RedactionReport(
             guarantee=redactor.guarantee,
             disclosed=(*redactor.disclosed, COUNTED, *run_shows(facts)),
-            claim=Claim.of(counts, redactor.words, law=redactor.law, days=redactor.days),
+            claim=Claim.of(counts, redactor.words, redactor.rule, law=redactor.law, days=redactor.days),
             provenance=redactor.provenance,
             options=redactor.choices(),
             tokens=counts["kept"] + counts["hidden"],

@@ -140,6 +140,9 @@ class PublicWords:
         if pronouns := sum(bool(_PRONOUN.fullmatch(word.capitalize())) for word in self.hidden):
             problem = "must not hold I or a contraction of it, which leave wherever they stand alone."
             raise ParameterError("hidden", f"<{pronouns} of {len(self.hidden)} words>", problem)
+        if titles := self.added & closed_list("titles"):
+            problem = "must hold no title before a name, such as mr: they leave by titles=True or --keep-words titles."
+            raise ParameterError("added", f"<{len(titles)} of {len(self.added)} words>", problem)
         if announcing := self.hidden & (closed_list("secrets") | TELLS):
             problem = "must hold none that announces a secret, such as password or is: what follows it would be kept."
             raise ParameterError("hidden", f"<{len(announcing)} of {len(self.hidden)} words>", problem)
