@@ -131,6 +131,7 @@ def rows() -> list[Row]:
     words = {n: PublicWords(common=n) for n in COMMON}
     embeddings = load_embeddings()
     default, tem = (Sanitizer(embeddings, made) for made in (NeighbourResponse(), TEM(epsilon=9.36)))
+    classes = ClassMap(default)
     packs = PublicWords(packs=("spoken", "clinic", "bank", "food"))
     detector = detecting()
     return [
@@ -139,7 +140,9 @@ def rows() -> list[Row]:
         redacting("common:4000 and all packs", Redactor(words=packs)),
         *(redacting(f"common:{n}, surrogates", Redactor(words=words[n], law="surrogate")) for n in COMMON),
         *(exchanging(f"common:{n}, neighbours", Redactor(words=words[n]), default) for n in COMMON),
-        Row(name=WORD_BY_WORD, release=partial(released_texts, default), image=ClassMap(default).map),
+        Row(
+            name=WORD_BY_WORD, release=partial(released_texts, default), image=lambda texts: [*map(classes.map, texts)]
+        ),
         Row(name=TEM_ROW, release=partial(released_texts, tem)),
         *([detector] if detector else []),
     ]
