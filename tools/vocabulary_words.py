@@ -70,11 +70,7 @@ def choose_words(model: Model, rows: int) -> tuple[list[str], dict[str, int], li
 
     listed = sorted(_eligible(spelling | lexicon) - taken, key=rank)
     added = sorted(listed[: max(0, rows - len(chosen))])
-    groups = {
-        "model_pieces": len(own),
-        "contractions_and_parts": len(chosen) - len(own),
-        "listed_words": len(added),
-    }
+    groups = {"model_pieces": len(own), "contractions_and_parts": len(chosen) - len(own), "listed_words": len(added)}
     return chosen + added, groups, [spelling_source, lexicon_source, counts_source]
 
 

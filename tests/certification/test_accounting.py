@@ -260,11 +260,7 @@ def test_adding_a_mechanism_never_lowers_epsilon_and_sharing_a_kind_changes_litt
     assert mixed.epsilon > compose(laplace, 2, DELTA).epsilon
 
 
-@given(
-    epsilon=st.floats(0.01, 20.0),
-    single=st.floats(0.0, 0.1),
-    step=st.floats(0.003, 5.0),
-)
+@given(epsilon=st.floats(0.01, 20.0), single=st.floats(0.0, 0.1), step=st.floats(0.003, 5.0))
 @settings(max_examples=200)
 def test_another_grid_bounds_the_same_profile_from_above(epsilon, single, step):
     """The profile of randomized response that may fail is known at every point."""

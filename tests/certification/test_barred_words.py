@@ -9,12 +9,7 @@ from tests.kernels.engines_here import every_selecting
 
 import seeds
 import wordveil as wv
-from certification.small_vocabularies import (
-    channel_losses,
-    losses_by_definition,
-    small_embeddings,
-    worst_by_definition,
-)
+from certification.small_vocabularies import channel_losses, losses_by_definition, small_embeddings, worst_by_definition
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import barred_words, certify, certify_rate, normalizer_lipschitz
 from wordveil.certification.normalizer_lipschitz import LossComputation

@@ -17,14 +17,7 @@ from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil_lab.evaluation.overlap import MINILM  # noqa: E402
 from wordveil_lab.neural import models as training_module  # noqa: E402
 from wordveil_lab.neural.corpora import encode_texts, frequent_words, random_vectors  # noqa: E402
-from wordveil_lab.neural.models import (  # noqa: E402
-    REWRITE,
-    Rewriter,
-    TextClassifier,
-    fit,
-    measure,
-    score_rewrites,
-)
+from wordveil_lab.neural.models import REWRITE, Rewriter, TextClassifier, fit, measure, score_rewrites  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)

@@ -262,10 +262,7 @@ def test_every_format_is_here():
 
 @pytest.mark.parametrize(("name", "data"), CASES, ids=range(len(CASES)))  # an archive holds the time of day
 @pytest.mark.parametrize("guessed", [False, True])
-@settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(damage=st.data())
 def test_damage_is_told_or_harmless(tmp_path, name, data, guessed, damage):
     path = tmp_path / "model.safetensors"

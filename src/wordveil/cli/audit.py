@@ -36,8 +36,7 @@ class Attacked:
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
     words: Annotated[
-        int,
-        Option(help="Number of words to audit over, of those that may be output; 0 means all, and every input."),
+        int, Option(help="Number of words to audit over, of those that may be output; 0 means all, and every input.")
     ] = 0
     kind: Annotated[str | None, Option(help="What a callable of yours takes: vectors or text.")] = None
 

@@ -249,11 +249,7 @@ def _decoded(mechanism: Any, decoder: str, wanted: Wanted) -> wv.WordMechanism:
 
 
 def parse_settings(
-    settings: Sequence[str],
-    allowed: Sequence[str] = (),
-    *,
-    elsewhere: Collection[str] = OPTIONS,
-    option: str = "--set",
+    settings: Sequence[str], allowed: Sequence[str] = (), *, elsewhere: Collection[str] = OPTIONS, option: str = "--set"
 ) -> dict[str, Any]:
     """Read NAME=VALUE strings, a dash in a name as an underscore."""
     values: dict[str, Any] = {}

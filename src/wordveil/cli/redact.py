@@ -14,14 +14,7 @@ import wordveil as wv
 from wordveil.cli.common import read_word_lists, say
 from wordveil.cli.exit_codes import DONE
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import (
-    DestinationOption,
-    DryRunOption,
-    PreviewOption,
-    ReadingOptions,
-    Running,
-    SourceArgument,
-)
+from wordveil.cli.running import DestinationOption, DryRunOption, PreviewOption, ReadingOptions, Running, SourceArgument
 from wordveil.cli.summary import Summary, copied, missed, promised
 from wordveil.errors import ParameterError, counted
 

@@ -12,13 +12,7 @@ from typer import Option
 import wordveil as wv
 from wordveil.cli.common import PreparedMechanism
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import (
-    DestinationOption,
-    ReadingOptions,
-    Running,
-    SourceArgument,
-    ThreadsOption,
-)
+from wordveil.cli.running import DestinationOption, ReadingOptions, Running, SourceArgument, ThreadsOption
 from wordveil.cli.sanitize import Care, Job
 from wordveil.cli.summary import Summary, copied, missed, promised
 from wordveil.errors import ParameterError, counted

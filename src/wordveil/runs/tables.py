@@ -55,11 +55,7 @@ class TableRelease:
 
 
 def chosen_columns(
-    columns: Sequence[Any],
-    present: Sequence[Any],
-    also: Sequence[Any] = (),
-    /,
-    **choice: Unpack[OtherColumns],
+    columns: Sequence[Any], present: Sequence[Any], also: Sequence[Any] = (), /, **choice: Unpack[OtherColumns]
 ) -> tuple[list[Any], list[Any]]:
     """Return the columns of a table that are released, and those of the others that are copied: none unasked.
 
@@ -97,12 +93,7 @@ def chosen_columns(
 
 
 def described(
-    table: Any,
-    sanitizer: Releaser | None,
-    columns: Sequence[str],
-    others: Sequence[str],
-    *,
-    keyed: bool,
+    table: Any, sanitizer: Releaser | None, columns: Sequence[str], others: Sequence[str], *, keyed: bool
 ) -> TableRelease:
     """Return a released table with what it promises."""
     used = sanitizer or default_sanitizer()
@@ -110,11 +101,7 @@ def described(
     said += [KEYED] if keyed else []
     said += [f"these columns, copied unchanged: {_named(others)}"] if others else []
     return TableRelease(
-        table=table,
-        columns=tuple(columns),
-        guarantee=used.guarantee,
-        disclosed=tuple(said),
-        provenance=used.provenance,
+        table=table, columns=tuple(columns), guarantee=used.guarantee, disclosed=tuple(said), provenance=used.provenance
     )
 
 

@@ -72,12 +72,7 @@ class InputWatch:
     """
 
     def __init__(
-        self,
-        embeddings: Embeddings,
-        encoder: Encoder | None,
-        *,
-        sentences: bool = False,
-        warn: Warn = warn_caller,
+        self, embeddings: Embeddings, encoder: Encoder | None, *, sentences: bool = False, warn: Warn = warn_caller
     ) -> None:
         # Words so far in this process, public ones included, typed tokens left out where they are told apart; and those
         # of them outside the vocabulary.

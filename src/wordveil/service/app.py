@@ -112,8 +112,7 @@ class Service:
         return self.releaser.listed()
 
     async def budgets(
-        self,
-        account: Annotated[str, PathParameter(pattern=r"^(subject|key):[A-Za-z0-9_.@+-]{1,128}$")],
+        self, account: Annotated[str, PathParameter(pattern=r"^(subject|key):[A-Za-z0-9_.@+-]{1,128}$")]
     ) -> list[dict[str, Any]]:
         """Show the budgets of an account, one a promise: what was granted, spent and is left. A key's name will do."""
         return await self.work(partial(self._balances, account))

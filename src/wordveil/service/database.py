@@ -20,10 +20,7 @@ from wordveil.errors import ParameterError, WordveilError
 METADATA = sa.MetaData()
 
 PROMISES = Table(
-    "promises",
-    METADATA,
-    Column("id", sa.String(16), primary_key=True),
-    Column("description", sa.Text, nullable=False),
+    "promises", METADATA, Column("id", sa.String(16), primary_key=True), Column("description", sa.Text, nullable=False)
 )
 """What tells a promise from any that its costs do not add up with."""
 
@@ -71,10 +68,7 @@ CHARGES = Table(
 """Which accounts paid for a release, each its whole cost."""
 
 FACTS = Table(
-    "facts",
-    METADATA,
-    Column("name", sa.String(32), primary_key=True),
-    Column("value", sa.String(64), nullable=False),
+    "facts", METADATA, Column("name", sa.String(32), primary_key=True), Column("value", sa.String(64), nullable=False)
 )
 """What the whole ledger was made with."""
 

@@ -28,8 +28,7 @@ def glove() -> wv.Embeddings:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("men3k", 0.652), ("simlex999", 0.265), ("wordsim353", 0.503), ("rg65", 0.602)],
+    ("name", "expected"), [("men3k", 0.652), ("simlex999", 0.265), ("wordsim353", 0.503), ("rg65", 0.602)]
 )
 def test_similarity_without_noise_is_what_is_commonly_reported(glove, name, expected):
     task = WordSimilarity(path=f"wordsim/{name}.tsv")

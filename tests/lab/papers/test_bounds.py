@@ -178,10 +178,7 @@ def test_what_the_page_computes_holds_the_bounds_and_what_is_drawn():
     length = 1.7 / 5.0 * stats.gamma(fitted.dimensions).isf(1e-9 / 20)
     released = np.asarray(fitted.randomize(rows, fitted.sample(seeds.source(3).stream("bounds"), 20)))
     upper = np.triu_indices(20, 1)
-    moved = [
-        abs(pdist(released) - pdist(rows)).max(),
-        abs(released @ released.T - rows @ rows.T)[upper].max(),
-    ]
+    moved = [abs(pdist(released) - pdist(rows)).max(), abs(released @ released.T - rows @ rows.T)[upper].max()]
     assert np.all(moved <= np.array(privemb._moved(rows, images, length)))
     assert np.any(moved > np.array(privemb._moved(rows, images, 0.0)))
 

@@ -22,11 +22,7 @@ LARGEST = 1e100  # of a coordinate: squares and products stay finite
 
 def default_projection(dimensions: int) -> dict[str, object]:
     """Return the settings of a projection for any vectors: random orthonormal rows, 50 of them or half of d."""
-    return {
-        "directions": "orthonormal",
-        "sensitivity": "spectral",
-        "dimensions": max(1, min(50, -(-dimensions // 2))),
-    }
+    return {"directions": "orthonormal", "sensitivity": "spectral", "dimensions": max(1, min(50, -(-dimensions // 2)))}
 
 
 @dataclass(frozen=True, kw_only=True)

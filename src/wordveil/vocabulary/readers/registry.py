@@ -12,14 +12,7 @@ from wordveil.arrays import Float32Array
 from wordveil.errors import EmbeddingFormatError
 from wordveil.parameters import check_choice
 from wordveil.vocabulary.readers import npz, safetensors_model2vec, word2vec_binary
-from wordveil.vocabulary.readers.base import (
-    Block,
-    EmbeddingFormat,
-    ReadTable,
-    distinct_words,
-    read_blocks,
-    table_name,
-)
+from wordveil.vocabulary.readers.base import Block, EmbeddingFormat, ReadTable, distinct_words, read_blocks, table_name
 from wordveil.vocabulary.readers.sources import DAMAGE, is_zip, open_source
 from wordveil.vocabulary.readers.text_lines import TEXT_FORMATS, text_header
 from wordveil.vocabulary.wordlist import WordList

@@ -20,15 +20,7 @@ from wordveil.errors import EmbeddingFormatError
 
 # What the standard library raises on damaged or unusual archives: RuntimeError covers encryption and unknown
 # versions, ValueError undecodable names, IndexError cut records. Errors of the disk itself pass through.
-DAMAGE = (
-    *MALFORMED,
-    zlib.error,
-    gzip.BadGzipFile,
-    zipfile.BadZipFile,
-    RuntimeError,
-    IndexError,
-    struct.error,
-)
+DAMAGE = (*MALFORMED, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError, IndexError, struct.error)
 
 _Opened = TypeVar("_Opened", zipfile.ZipFile, IO[bytes])
 _GZIP = b"\x1f\x8b"
