@@ -9,6 +9,10 @@ night=nights/$date tickets=private/$date.csv
 mkdir -p nights private
 
 # Made once, and kept: whoever has own.key can remove the noise; sender.pub goes to who receives the releases.
+if [ ! -e own.key ] && [ -n "$(ls nights)" ]; then
+  echo "own.key is missing. Restore it: a new key gives every old row a second form." >&2
+  exit 2
+fi
 [ -e own.key ] || { head -c 16 /dev/urandom > new.key && mv new.key own.key; }
 [ -e sender.pub ] || wordveil report --new-key sender.key
 

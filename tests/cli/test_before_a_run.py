@@ -31,7 +31,9 @@ def test_an_own_key_ids_and_a_budget_give_one_release_whose_report_is_verified(w
     run = f"{RUN} --key-file own.key --ids id"
     bound = " --user-column who --max-nats-per-user 60 --over-budget drop --yes"
     (tmp_path / "own.key").chmod(0o644)
-    assert "can be read by others" in wordveil.refused(f"{run} -o a.csv")
+    said = wordveil.refused(f"{run} -o a.csv")
+    assert "can be read by others (mode 0644). If nobody has read it: chmod 600 own.key." in " ".join(said.split())
+    assert "urandom" not in said, "which would write another key over it"
     (tmp_path / "own.key").chmod(0o600)
     for name in ("a", "b"):
         wordveil.done(f"{run}{bound} -o {name}.csv --report {name}.json")

@@ -179,7 +179,7 @@ def test_a_complete_release_is_none_of_other_words_of_the_owners(wordveil, wires
             words.write_text(text)
             os.utime(words, ns=(len(text), len(text)))
         assert wordveil(*given).status == status
-    same = "nothing is drawn, so the same words, lists and options give the same file"
+    same = "nothing is drawn: the same words, lists and options give the same file, and others a second form of it"
     complaint = wordveil.refused(*given)
     assert "differs in: files of words. Nothing was done. Choose another output, or add --again " in complaint
     assert complaint.endswith(f"to write over this one: {same}.\n")

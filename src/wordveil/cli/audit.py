@@ -39,6 +39,9 @@ class Attacked:
         int, Option(help="Number of words to audit over, of those that may be output; 0 means all, and every input.")
     ] = 0
     kind: Annotated[str | None, Option(help="What a callable of yours takes: vectors or text.")] = None
+    texts: Annotated[
+        tuple[str, str] | None, Option(help="Two texts to tell apart, for one that knows no words of a vocabulary.")
+    ] = None
 
     def checked(self) -> str:
         """Return the name of the mechanism, or the place of the caller's own."""
@@ -57,7 +60,8 @@ class Attacked:
 
     def embeddings(self) -> wv.Embeddings | None:
         """Return the vocabulary to audit over; None where vectors of some dimension, or texts, stand for it."""
-        without = self.dimensions is not None or (self.python is not None and self.kind is not None)
+        own = self.kind is not None or self.texts is not None
+        without = self.dimensions is not None or (self.python is not None and own)
         if without and self.words:
             raise ParameterError("--words", self.words, "needs a vocabulary; leave it out here.")
         if without:
@@ -102,6 +106,7 @@ def audit(
             name,
             embeddings=subject.embeddings(),
             dimensions=subject.dimensions,
+            texts=subject.texts,
             parameters=subject.parameters(),
             kind=subject.kind,
             options=AuditOptions(**vars(effort)),

@@ -26,8 +26,8 @@ def save_run_key(path: Path, key: bytes) -> None:
     write_whole(path, key, private=True)
 
 
-def load_run_key(path: Path, remedy: str = "Start without --resume.") -> bytes:
-    """Read a run key back."""
+def load_run_key(path: Path, remedy: str = "Start without --resume.", *, kept: bool = False) -> bytes:
+    """Read a run key back, or one that its owner keeps."""
     try:
         mode = path.stat().st_mode
         key = path.read_bytes()
@@ -36,7 +36,8 @@ def load_run_key(path: Path, remedy: str = "Start without --resume.") -> bytes:
     if not key:
         raise ResumeError(f"{path} does not exist or is empty. {remedy}")
     if os.name == "posix" and mode & 0o077:
-        raise ResumeError(f"{path} can be read by others (mode {mode & 0o777:04o}). {remedy}")
+        cure = f"If nobody has read it: chmod 600 {path.name}. A new key gives old documents a second form."
+        raise ResumeError(f"{path} can be read by others (mode {mode & 0o777:04o}). {cure if kept else remedy}")
     return key
 
 
@@ -71,7 +72,7 @@ def run_source(
         if made & {Path(key_file).resolve(), Path(key_file).parent.resolve() / Path(key_file).name}:
             raise ParameterError("key_file", Path(key_file).name, "is made and removed by runs of this output.")
         remedy = f"A new key is made with: (umask 077; head -c {KEY_BYTES} /dev/urandom > {Path(key_file).name})"
-        return RandomSource(load_run_key(Path(key_file), remedy))
+        return RandomSource(load_run_key(Path(key_file), remedy, kept=True))
     path = run_key_path(destination)
     if not resume or not is_resumable(destination):
         return RandomSource()

@@ -136,7 +136,7 @@ def _second(redactor: Redactor) -> str:
         return "dates are moved anew, and two such releases tell more than one"
     if redactor.draws:
         return "its numbers and made-up values are drawn anew"
-    return "nothing is drawn, so the same words, lists and options give the same file"
+    return "nothing is drawn: the same words, lists and options give the same file, and others a second form of it"
 
 
 def _own_words(redactor: Redactor, files: Sequence[Path]) -> dict[str, str]:

@@ -222,7 +222,7 @@ def test_a_mechanism_of_another_package_has_rows_of_its_promise_and_none_of_olde
     assert plans[0].isdisjoint(plans[1])
 
 
-def test_a_mechanism_of_a_file_has_a_row_beside_the_others_and_none_of_older_code(tmp_path, world):
+def test_a_mechanism_of_a_file_has_a_row_beside_the_others_and_none_of_older_code(tmp_path, monkeypatch, world):
     file, tasks = tmp_path / "mine.py", chosen_tasks(("deniability",))
     found = []
     for doubled in ("", "\n    epsilon: float = 2.0"):
@@ -236,6 +236,13 @@ def test_a_mechanism_of_a_file_has_a_row_beside_the_others_and_none_of_older_cod
         found.append(rows["mine @ 8"].cells[0])
     assert found[0].key != found[1].key
     assert found[0].scores == found[1].scores
+    helper = tmp_path / "imported_by_mine.py"
+    helper.write_text("K = 1")
+    file.write_text(f"import imported_by_mine\n{file.read_text()}")
+    monkeypatch.syspath_prepend(tmp_path)
+    codes = [contenders((), (), (8.0,), places=(f"{file}:Mine",))[0].code]
+    helper.write_text("K = 50")
+    assert contenders((), (), (8.0,), places=(f"{file}:Mine",))[0].code not in codes
     for wrong, problem in (
         (f"{file}:Nobody", "cannot be loaded"),
         (f"{file}:wv", "must name a class that derives from"),

@@ -14,10 +14,13 @@ looking at results; clip norm, covariance, stretch and diameter are facts of the
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -318,9 +321,19 @@ def _own_class(place: str) -> Any:
 
 
 def _code(name: str, place: str) -> str:
-    """Return what tells one build of somebody's mechanism from others: of a file, its bytes."""
+    """Return what tells one build of somebody's mechanism from others: of a file, it and what it imports."""
     own = _own_class(place) if place else wv.mechanism_class(name)
-    return f"{own.__module__}.{own.__qualname__}" if place.rpartition(":")[0].endswith(".py") else wv.code_name(own)
+    if not place.rpartition(":")[0].endswith(".py"):
+        return wv.code_name(own)
+    return f"{own.__module__}.{own.__qualname__}, {_beside()}"
+
+
+def _beside() -> str:
+    """Return a digest of the loaded files that lie in no installed package: what a file of a user's may import."""
+    places = {name: getattr(module, "__file__", None) for name, module in sys.modules.copy().items()}
+    files = {Path(place) for name, place in places.items() if place and not name.startswith("wordveil")}
+    own = [path for path in sorted(files) if not {Path(sys.prefix), Path(sys.base_prefix)} & {*path.parents}]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in own if path.is_file())).hexdigest()
 
 
 def _matches(name: str, wanted: str, epsilon: float | None = None) -> bool:
