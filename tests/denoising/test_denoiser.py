@@ -179,6 +179,16 @@ def test_marks_say_how_sure_each_word_is(few, wide):
     assert [float(share) for _, share in words] == pytest.approx(plain.confidences, abs=0.006)
 
 
+def test_a_public_word_that_the_vocabulary_lacks_stays_whole_and_is_not_counted(few, wide):
+    """Its parts were read as released words, and replaced."""
+    options = wv.TextOptions(public_words=frozenset({"the-and-not"}))
+    denoiser = Denoiser(few, MECHANISM, options=options, prior=wide, least=0.0)
+    (release,) = released(few, [f"{ORIGINALS[0]} the-and-not"], public_words=options.public_words)
+    (read,) = denoiser.read([release.text])
+    assert read.text.casefold().endswith("the-and-not")
+    assert len(read.released) == release.tokens
+
+
 def test_public_words_stand_for_themselves_and_are_no_evidence_for_each_other(few, wide):
     options = wv.TextOptions(public_words=frozenset({"the", "and", "not"}))
     denoiser = Denoiser(few, MECHANISM, options=options, prior=wide, least=0.0)

@@ -1,6 +1,7 @@
 """Runs over files, trees and pipes: blocks, sections, atomic output, ids, progress."""
 
 import gzip
+import json
 import os
 import select
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.beside import names
+from tests.times import assert_proportional
 
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -106,6 +108,23 @@ def test_memory_is_bounded_by_the_block(tmp_path):
     ran = subprocess.run([sys.executable, "-c", MEMORY], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "out.txt").stat().st_size > 30_000_000
     assert int(ran.stdout) < 6_000_000
+
+
+@pytest.mark.parametrize(("name", "record", "kept"), [
+    ("in.jsonl", lambda n: json.dumps({"t": "a", "l": [{"x": 1, "z": 2}] * n}), ["l.x"]),
+    ("in.csv", lambda n: ",".join(["t", *(f"k{i}" for i in range(n))]) + "\na" + ",1" * n, None),
+])  # fmt: skip
+def test_a_wide_record_takes_time_in_proportion_to_its_width(tmp_path, name, record, kept):
+    """A piece of it was copied for each part that was added."""
+    chosen = {"keep": kept} if kept else {"keep_others": True}
+    settings, file = DocumentSettings(columns=("t",), **chosen), tmp_path / name
+
+    def work(size):
+        file.write_text(record(size))
+        with settings.open(file) as reader:
+            return list(reader)
+
+    assert_proportional(work, 2_000)
 
 
 def test_tree_keeps_paths_and_names_documents_by_them(tmp_path, shout):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.times import assert_proportional
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
@@ -98,6 +99,20 @@ def test_a_long_gap_takes_memory_in_proportion_to_its_length(engine, unit):
     read = encoder.encode_batch([PrivateText(text)])
     assert sum(map(len, read.gaps)) < 2 * len(text)
     assert_reads_as_the_reference(encoder, [text])
+
+
+@every_engine
+@pytest.mark.parametrize("unit", ["5;", "&nbsp;", "<b>", "Café,"])
+def test_a_long_stretch_takes_time_in_proportion_to_its_length(engine, unit):
+    """The compiled reader looked for @ from each number to the next space; gaps grew by copies of themselves."""
+    encoder = Encoder(
+        lookup=lookup, index=ENGINES[engine](), tokenizer=Tokenizer(markup="html"), public_words=frozenset({"Café"})
+    )
+    assert_proportional(lambda repeats: encoder.encode_batch([PrivateText(unit * repeats)]), 2_000)
+
+
+def test_dropped_words_take_time_in_proportion_to_their_number():
+    assert_proportional(lambda repeats: detokenize(["", *["!!!! "] * repeats], [""] * repeats), 4_000)
 
 
 def test_a_reader_with_a_wrong_table_is_caught(monkeypatch):

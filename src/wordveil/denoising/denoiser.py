@@ -130,11 +130,17 @@ class Denoiser:
         if self.randomizer.law(np.empty(0, np.int32)) is None:
             raise ParameterError("mechanism", mechanism.name, "has no law in closed form, so there is no posterior.")
         self._public = self.prior.held_out if public is None else list(public)
-        self._reader = ReleaseReader(
-            embeddings, markup=self.options.markup, numbers=self.options.numbers, casing=self.options.casing
-        )
-        listed = embeddings.ids([word.lower() for word in sorted(self.options.public_words)])
+        public_words = sorted(self.options.public_words)
+        cased = embeddings.header.casing == "cased"
+        listed = embeddings.ids([word if cased else word.lower() for word in public_words])
         self._exempt = listed[listed >= 0]
+        self._reader = ReleaseReader(
+            embeddings,
+            markup=self.options.markup,
+            numbers=self.options.numbers,
+            casing=self.options.casing,
+            verbatim=[word for word, id_ in zip(public_words, listed.tolist(), strict=True) if id_ < 0],
+        )
         self._evidence = ChannelEvidence(self.randomizer, self.prior, self._exempt)
         rows = np.asarray(embeddings.vectors, dtype=np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)

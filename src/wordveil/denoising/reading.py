@@ -19,7 +19,7 @@ from wordveil.arrays import IdArray, PrivateText, ReleasedText
 from wordveil.promises.release import Casing, Markup, Numbers
 from wordveil.text.kinds import kind
 from wordveil.text.readings import Reading, spellings
-from wordveil.text.reference import Rules, encode_text, read_token, write_text
+from wordveil.text.reference import Rules, caseless, encode_text, read_token, write_text
 from wordveil.text.tokenizer import tokenizer_for
 from wordveil.vocabulary.table import Embeddings
 
@@ -45,7 +45,7 @@ class Layout:
 
 
 class ReleaseReader:
-    """Reads texts whose words are those of one vocabulary; options are those of `TextOptions` for the release."""
+    """Reads texts whose words are those of one vocabulary, but for what stays verbatim; see `TextOptions`."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class ReleaseReader:
         markup: Markup = "none",
         numbers: Numbers = "unknown",
         casing: Casing = "sentence",
+        verbatim: Sequence[str] = (),
     ) -> None:
         header = embeddings.header
         self._embeddings, self._markup, self._shown = embeddings, markup, casing
@@ -62,7 +63,7 @@ class ReleaseReader:
         self._rules = Rules(
             casing="cased" if self._cased else "lower",
             numbers="vocabulary" if numbers == "vocabulary" else "unknown",
-            public={},
+            public={caseless(word): word for word in verbatim},
         )
 
     def read(self, texts: Sequence[ReleasedText]) -> list[Layout]:

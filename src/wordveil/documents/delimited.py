@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -224,7 +225,8 @@ class _Delimited(DocumentFormat):
         if self.selection.asks and others:
             raise unnamed_columns(self.selection.columns, others, self._path)
         copied = [i for i, name in enumerate(names) if i not in selected and self.selection.copies(name)]
-        if twice := [names[i] for i in copied if names.count(names[i]) > 1]:
+        times = Counter(names)
+        if twice := [names[i] for i in copied if times[names[i]] > 1]:
             problem = f"the column {twice[0]!r}, which is to be copied, stands twice."
             raise DocumentFormatError(self._path, problem, line=row.line, remedy="Give one of the two another name.")
         self.copied_columns.update(dict.fromkeys(names[i] for i in copied))
@@ -273,15 +275,15 @@ class _Delimited(DocumentFormat):
                 at = starts[index + 1] - 1
             pieces.append(body[at:] + row.end)
             return pieces
-        piece = b""
+        piece: list[bytes] = []
         for place, index in enumerate(layout.written):
-            piece += self._delimiter if place else b""
+            piece.append(self._delimiter if place else b"")
             if index in layout.selected:
-                pieces.append(piece)
-                piece = b""
+                pieces.append(b"".join(piece))
+                piece = []
             else:
-                piece += row.field(index)
-        pieces.append(piece + row.end)
+                piece.append(row.field(index))
+        pieces.append(b"".join((*piece, row.end)))
         return pieces
 
     def _decode(self, row: _Row, index: int) -> str:

@@ -122,7 +122,7 @@ class JsonWalker:
         self.lacking = 0  # selected columns that it does not have
         self.not_text = 0  # those that held something else than text; null stands there now
         self._copied_before = 0
-        self._pending = ""
+        self._pending: list[str] = []  # parts of a piece that is not done: a string would be copied by each
         self._cursor = 0
         self._found: set[str] = set()
         self._path: list[str] = []
@@ -139,7 +139,7 @@ class JsonWalker:
         Returns:
             The position after the value; the caller adds what follows to the last piece.
         """
-        self.pieces, self.texts, self._pending, self._cursor = [], [], "", begin
+        self.pieces, self.texts, self._pending, self._cursor = [], [], [], begin
         self.lacking = self.not_text = 0
         self.dropped = {}
         self._copied_before = len(self.copied)
@@ -157,7 +157,7 @@ class JsonWalker:
         except RecursionError:
             failure = WalkError("nested too deeply.", start)
         else:
-            self.pieces.append(self._pending + text[self._cursor : end])
+            self.pieces.append("".join((*self._pending, text[self._cursor : end])))
             if self.skipped:
                 self._forget_copied()
             return end
@@ -238,9 +238,9 @@ class JsonWalker:
         return end
 
     def _cut(self, text: str, at: int, value: str | None) -> None:
-        self.pieces.append(self._pending + text[self._cursor : at])
+        self.pieces.append("".join((*self._pending, text[self._cursor : at])))
         self.texts.append(value)
-        self._pending, self._cursor = "", at
+        self._pending, self._cursor = [], at
 
     def _not_text(self, text: str, at: int, end: int, node: SelectionNode) -> None:
         """Put null in the place of a value that is no text, or refuse it: it must never be copied."""
@@ -261,7 +261,7 @@ class JsonWalker:
             holder = f"column {node.column!r} holds" if node.column else "the value is"
             raise WalkError(f"{holder} {kind}, not text.", at, remedy=f"{_CHOOSE} {_GO_ON}")
         self._jump(text, at, end)
-        self._pending += "null"
+        self._pending.append("null")
         self._found |= node.below
         self.not_text += 1
 
@@ -352,7 +352,7 @@ class JsonWalker:
 
     def _jump(self, text: str, upto: int, onward: int) -> None:
         """Leave out text[upto:onward] from the pieces."""
-        self._pending += text[self._cursor : upto]
+        self._pending.append(text[self._cursor : upto])
         self._cursor = onward
 
 

@@ -53,16 +53,14 @@ def split_sentences(text: PrivateText) -> list[PrivateText]:
 
 def _with_words(pieces: list[str]) -> list[PrivateText]:
     """Join what holds neither letter nor digit to the sentence before it, at the beginning to the one after."""
-    joined, waiting = list[str](), ""
+    joined, waiting = list[list[str]](), list[str]()
     for piece in pieces:
         if any(map(str.isalnum, piece)):
-            joined.append(f"{waiting}{piece}")
-            waiting = ""
-        elif joined:
-            joined[-1] += f" {piece}"
+            joined.append([*waiting, piece])
+            waiting = []
         else:
-            waiting += f"{piece} "
-    return [PrivateText(sentence) for sentence in joined or ([waiting.strip()] if waiting else [])]
+            (joined[-1] if joined else waiting).append(piece)
+    return [PrivateText(" ".join(sentence)) for sentence in joined or ([waiting] if waiting else [])]
 
 
 def _ends(block: str, start: int, end: re.Match[str], *, capitals: bool) -> bool:

@@ -60,19 +60,19 @@ def _without_dropped(gaps: Sequence[str], words: Sequence[str]) -> tuple[list[st
     """Merge the gaps around empty words, leaving no doubled space and none before closing punctuation."""
     if "" not in words:
         return list(gaps), list(words)
-    kept_gaps, kept_words = [gaps[0]], []
+    kept_gaps, kept_words = list[str](), list[str]()
+    left = [gaps[0]] if gaps[0] else []  # parts of the gap before the next word: a string would be copied by each
     for word, gap in zip(words, gaps[1:], strict=True):
         if word:
             kept_words.append(word)
-            kept_gaps.append(gap)
-            continue
-        left = kept_gaps[-1]
-        if left.endswith(" ") and (not gap or gap[0] in " \n\r\t.,;:!?)]}…"):
-            left = left[:-1]
+            kept_gaps.append("".join(left))
+            left = []
+        elif left and left[-1].endswith(" ") and (not gap or gap[0] in " \n\r\t.,;:!?)]}…"):
+            left[-1:] = [left[-1][:-1]] if len(left[-1]) > 1 else []
         elif not left and not kept_words:
             gap = gap.removeprefix(" ")
-        kept_gaps[-1] = left + gap
-    return kept_gaps, kept_words
+        left += [gap] if gap else []
+    return [*kept_gaps, "".join(left)], kept_words
 
 
 def apply_casing(text: ReleasedText, *, cased: bool = False) -> ReleasedText:

@@ -64,19 +64,19 @@ def read_token(token: str, rules: Rules, ids: Mapping[str, int]) -> Reading:
 def encode_text(pieces: Sequence[str], readings: Mapping[str, Reading], markup: str) -> TextReading:
     """Put a text together: the gaps between tokens and those inside of their readings, end to end."""
     outer = pieces[::2] if markup == "none" else [gap.lower() for gap in pieces[::2]]
-    gaps, ids, shapes, exempt = [outer[0]], list[int](), list[int](), 0
+    gaps, ids, shapes, exempt = list[str](), list[int](), list[int](), 0
+    parts = [outer[0]]  # of the gap before the next id: a string would be copied by each
     for token, following in zip(pieces[1::2], outer[1:], strict=True):
         found, inner, looks = readings[token]
-        if inner == ("", ""):  # as most are
-            gaps.append(following)
-        else:
-            gaps[-1] += inner[0]
-            gaps += inner[1:]
-            gaps[-1] += following
+        parts.append(inner[0])
+        for gap in inner[1:]:
+            gaps.append("".join(parts))
+            parts = [gap]
+        parts.append(following)
         ids += found
         shapes += looks
         exempt += not found
-    return TextReading(gaps, ids, shapes, exempt)
+    return TextReading([*gaps, "".join(parts)], ids, shapes, exempt)
 
 
 def write_text(

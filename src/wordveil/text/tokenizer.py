@@ -42,12 +42,15 @@ class Tokenizer:
             return token_pattern().split(text)
         split = token_pattern(markup=True).split
         sections = markup_pattern().split(text)
-        pieces = split(sections[0])
+        *pieces, last = split(sections[0])
+        parts = [last]  # of the gap that tags go on: a string would be copied by each
         for tag, section in zip(sections[1::2], sections[2::2], strict=True):
-            following = split(section)
-            pieces[-1] += tag + following[0]
-            pieces += following[1:]
-        return pieces
+            opening, *following = split(section)
+            parts += tag, opening
+            if following:
+                pieces += "".join(parts), *following[:-1]
+                parts = [following[-1]]
+        return [*pieces, "".join(parts)]
 
 
 def tokenizer_for(scheme: str, *, markup: Literal["none", "html"] = "none") -> Tokenizer:

@@ -105,8 +105,6 @@ static const byte *run(const byte *at, const byte *end, int letters) {
    an unknown word or left alone by itself; where it ends, or NULL if it is not simple. */
 static const byte *number(reader *r, const byte *start, const byte *end) {
     r->digits = 1;
-    for (const byte *c = start; c < end && *c != ' ' && *c != '\n'; c++)
-        if (*c == '@') return NULL;
     const byte *at = run(start, end, 1);
     int clock = 0;
     for (;;) {
