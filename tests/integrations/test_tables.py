@@ -97,6 +97,9 @@ def test_pandas_keeps_types_and_index_and_no_attributes_or_private_categories(ki
     out = sanitize(pd.DataFrame({"text": pd.Categorical(["Uppsala", "Maria"])}), ["text"], keyed()).table["text"]
     assert out.dtype == object
     leak_free.check_release(out[0])
+    number = np.array([0x7FF8DEADBEEF0001], "u8").view("f8").astype(np.dtype("f8", metadata={"private": "Uppsala"}))
+    out = sanitize(pd.DataFrame({"text": ["a"], "x": number}), ["text"], keyed(), keep=["x"]).table["x"].to_numpy()
+    assert (out.dtype.metadata, out.view("u8").tolist()) == (None, np.array([np.nan]).view("u8").tolist())
 
 
 def test_the_expression_of_polars_releases_its_column():

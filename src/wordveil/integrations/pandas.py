@@ -85,7 +85,10 @@ def _visible(column: pd.Series | pd.Index) -> Any:
     """Return the values that a column shows, in an array of their own: categories and masks hold others."""
     kind = column.dtype
     if isinstance(kind, np.dtype) and kind.kind != "O":
-        return column.to_numpy(copy=True)
+        plain = column.to_numpy().astype(np.dtype(kind.str))  # without what the type may hold as its metadata
+        if kind.kind in "fc":
+            plain[np.isnan(plain)] = np.nan  # of any bits
+        return plain
     if isinstance(kind, REBUILT):
         return pd.array(column.tolist(), dtype=kind)
     values = np.fromiter(column.astype(object), dtype=object, count=len(column))
