@@ -337,6 +337,11 @@ def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
     assert found["mechanism"] == "laplace"
 
 
+def test_certify_prints_the_epsilon_of_the_certificate(wordveil, vocabulary, tmp_path):
+    said = wordveil.done("certify", "-m", "santext", "--vocabulary", vocabulary, "--rate", 2, "-o", tmp_path / "c.json")
+    assert f"--epsilon {wv.Certificate.load(tmp_path / 'c.json').parameters['epsilon']!r} --calibration" in said.err
+
+
 PARTS = {"run", "where", "status", "out", "err", "absent", "pattern", "holds", "lacks", "is", "gone"}
 TRANSCRIPTS = {transcript["name"]: transcript for transcript in data("transcripts")["transcript"]}
 

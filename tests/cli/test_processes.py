@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import weakref
+from pathlib import Path
 
 import pytest
 from tests.beside import hidden, names
@@ -51,6 +52,15 @@ def test_a_stream_that_is_closed_is_no_internal_error(closed, command, tmp_path)
     (tmp_path / "note.txt").write_text("The house is old.")
     line = f'exec "$@" {command} {closed}'
     assert subprocess.run(["sh", "-c", line, "sh", *PROGRAM], cwd=tmp_path).returncode == 0
+
+
+def test_a_night_without_its_key_makes_no_other(tmp_path):
+    (tmp_path / "nights").mkdir()
+    (tmp_path / "nights" / "2026-03-05.csv").write_text("released")
+    script = Path(__file__).parents[2] / "examples" / "nightly.sh"
+    done = subprocess.run(["bash", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, "Restore it" in done.stderr) == (2, True)
+    assert not (tmp_path / "own.key").exists()
 
 
 def test_a_reader_that_stops_early_is_no_error():

@@ -60,6 +60,8 @@ class Attacked:
 
     def embeddings(self) -> wv.Embeddings | None:
         """Return the vocabulary to audit over; None where vectors of some dimension, or texts, stand for it."""
+        if self.texts is not None and self.python is None:
+            raise ParameterError("--texts", None, "is for --python: what wordveil brings is audited over a vocabulary.")
         own = self.kind is not None or self.texts is not None
         without = self.dimensions is not None or (self.python is not None and own)
         if without and self.words:

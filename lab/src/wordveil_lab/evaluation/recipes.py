@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
@@ -328,11 +329,16 @@ def _code(name: str, place: str) -> str:
     return f"{own.__module__}.{own.__qualname__}, {_beside()}"
 
 
+INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib")
+"""Names of folders of installed modules, as `sysconfig` has them."""
+
+
 def _beside() -> str:
     """Return a digest of the loaded files that lie in no installed package: what a file of a user's may import."""
     places = {name: getattr(module, "__file__", None) for name, module in sys.modules.copy().items()}
-    files = {Path(place) for name, place in places.items() if place and not name.startswith("wordveil")}
-    own = [path for path in sorted(files) if not {Path(sys.prefix), Path(sys.base_prefix)} & {*path.parents}]
+    ours, installed = ("wordveil", "wordveil_lab"), {Path(sysconfig.get_path(name)) for name in INSTALLED}
+    files = {Path(place) for name, place in places.items() if place and name.partition(".")[0] not in ours}
+    own = [path for path in sorted(files) if not installed & {*path.parents}]
     return hashlib.sha256(b"".join(path.read_bytes() for path in own if path.is_file())).hexdigest()
 
 
