@@ -97,8 +97,8 @@ def _number() -> str:
 _LONGER = rf"{_T}|[@+._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
 # Not a possessive group, which Python before 3.11.5 gets wrong: the first look-ahead keeps it from giving up parts.
 # What is followed by a space or a comma, as most words are, is found without the look-aheads.
-_WHOLE = rf"(?:[{_JOIN}]{PLAIN_LETTER}++)*(?![{_JOIN}]{PLAIN_LETTER})(?!{_LONGER})"
-_PLAIN_WORD = rf"{PLAIN_LETTER}++(?:(?=[ ,])|{_WHOLE})"
+_REST_OF_WORD = rf"(?:[{_JOIN}]{PLAIN_LETTER}++)*(?![{_JOIN}]{PLAIN_LETTER})(?!{_LONGER})"
+_PLAIN_WORD = rf"{PLAIN_LETTER}++(?:(?=[ ,])|{_REST_OF_WORD})"
 """A word in the common alphabets, if nothing after it could make it part of something longer."""
 
 
