@@ -208,25 +208,23 @@ class Encoder:
 
     def _assembled(self, assemble: Assembler, texts: Sequence[str]) -> dict[str, Any]:
         """Return the fields of a batch but for `last`, put together by arrays."""
-        split = [self.tokenizer.split(PrivateText(text)) for text in texts]
+        split = (self.tokenizer.split(PrivateText(text)) for text in texts)
         if self.tokenizer.markup != "none":
-            split = [[piece if i % 2 else piece.lower() for i, piece in enumerate(pieces)] for pieces in split]
+            split = ([piece if i % 2 else piece.lower() for i, piece in enumerate(pieces)] for pieces in split)
         return assemble(split)
 
     def _read_tokens(self, tokens: Sequence[str]) -> list[Reading]:
-        plain = {token: token.lower() for token in tokens if self._is_plain(token)}
-        others = [token for token in tokens if token not in plain]
-        spelled = {spelling for token in others for spelling in spellings(token, self.casing)}
-        known = self.known(spelled.union(plain.values()))
-        ids = {token: known.get(lower, UNKNOWN) for token, lower in plain.items()}
-        whole = {token: Reading((id_,), ("", ""), (shape(token),)) for token, id_ in ids.items()}
-        return [whole.get(token) or read_token(token, self.rules, known) for token in tokens]
-
-    def _is_plain(self, token: str) -> bool:
-        """Whether a token is read as a word whole or not at all, as most of a text are."""
-        if self.casing == "cased" or not (token.isascii() and token.isalpha()):
-            return False
-        return token.lower() not in FUSED and token.lower() not in self.rules.public
+        """Read tokens; what is a plain word, as most are, is read whole or not at all, and asked for as it stands."""
+        plain = (token for token in tokens if self.casing == "lower" and token.isascii() and token.isalpha())
+        lowered = ((token, token.lower()) for token in plain)
+        whole = {token: lower for token, lower in lowered if lower not in FUSED and lower not in self.rules.public}
+        others = [token for token in tokens if token not in whole]
+        ids = dict(zip(whole, self.lookup([*whole.values()]).tolist() if whole else (), strict=True))
+        known = self.known({spelling for token in others for spelling in spellings(token, self.casing)})
+        return [
+            Reading((ids[token],), ("", ""), (shape(token),)) if token in ids else read_token(token, self.rules, known)
+            for token in tokens
+        ]
 
     def read_texts(self, texts: Sequence[str]) -> list[TextReading]:
         """Read texts by the reference, every distinct token once."""
