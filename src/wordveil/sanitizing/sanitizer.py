@@ -48,7 +48,7 @@ class Sanitizer:
         threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
         device: "cpu", or a graphics card for the search or the draw, "cuda" or "cuda:1" (extra: gpu): the same promise.
         certificate: For calibration="certified"; None looks among those shipped with the embedded vocabulary.
-        engine: What may search and draw on the processor: "numpy", "avx2", "avx512" or "amx", with those before it.
+        engine: What may search and draw on the processor: "numpy", "avx2", "avx512", "amx" or "neon".
             The words are the same. None takes that of WORDVEIL_ENGINE, or the fastest here.
 
     Raises:

@@ -20,16 +20,17 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 HEADERS = ("text.h", "words.h")
-PORTABLE = {"text": ("reading.c", "writing.c", "drawing.c"), "withholding": ("withholding.c",)}
+PORTABLE = {
+    "text": ("reading.c", "writing.c", "drawing.c"), "withholding": ("withholding.c",), "processor": ("processor.c",)
+}  # fmt: skip
 """Libraries that any processor can run -> sources."""
-PLAIN = {"processor": ("processor.c",)}
-"""Libraries that any x86-64 can run -> sources."""
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
 WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512")
 LEVELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "avx2": ("ceilings.c", ("-mavx2", "-mfma")),
     "avx512": ("ceilings.c", WIDE),
     "amx": ("nearest.c", (*WIDE, "-mavx512bf16", "-mamx-tile", "-mamx-bf16")),
+    "neon": ("ceilings.c", ()),
 }
 """Instruction set -> the kernel that gains by it, and flags; in the order of the bits that processor.c returns."""
 
@@ -73,19 +74,20 @@ def source_mark() -> str:
     """Return a short hash of sources and flags: libraries built from others are not loaded."""
     digest = hashlib.sha256(repr((COMMON, LEVELS)).encode())
     levels = (source for source, _ in LEVELS.values())
-    for name in (*HEADERS, *levels, *chain.from_iterable((PLAIN | PORTABLE).values())):
+    for name in (*HEADERS, *levels, *chain.from_iterable(PORTABLE.values())):
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()[:12]
 
 
 def jobs(system: str, machine: str) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the libraries for a system and machine -> sources and flags of each."""
+    levels = ["avx2", "avx512"] if machine in ("x86_64", "AMD64") else []
+    # The wide tiles of amx have to be asked for, and only of Linux is it known how. On a Mac NumPy multiplies matrices
+    # with other instructions than those that neon was counted against.
+    if system == "Linux":
+        levels += {"x86_64": ["amx"], "aarch64": ["neon"]}.get(machine, [])
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PORTABLE.items()}
-    if machine in ("x86_64", "AMD64"):
-        found |= {name: (own, ()) for name, own in PLAIN.items()}
-        # The wide tiles of amx have to be asked for, and only of Linux is it known how.
-        found |= {name: ((own,), flags) for name, (own, flags) in LEVELS.items() if system == "Linux" or name != "amx"}
-    return found
+    return found | {level: ((LEVELS[level][0],), LEVELS[level][1]) for level in levels}
 
 
 def library_name(level: str, system: str | None = None, machine: str | None = None) -> str:
@@ -103,8 +105,7 @@ def built_directories() -> tuple[Path, ...]:
 def build(destination: Path | None = None, target: Target | None = None) -> list[Path]:
     """Compile every level that the compiler supports, into the first of `built_directories` that can be written to.
 
-    Nothing is written where there is no compiler, or it could build nothing. On another processor than an x86-64, which
-    the other kernels were written for and tested on, only what any processor can run is built. A destination is a
+    Nothing is written where there is no compiler, or it could build nothing. A destination is a
     folder to build into instead, a target what to build for instead; then what cannot be built is a `RuntimeError`.
     """
     compiler = find_compiler()

@@ -6,15 +6,12 @@
 
    Columns come in tiles of 16: for each tile, for each pair of coordinates, 16 columns of two numbers. */
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#define TALL 4
+#define BYTES 16
+#else
 #include <immintrin.h>
-#include <stdint.h>
-#include <string.h>
-
-
-#define LANES 16
-#define SIDE 32 /* rows that are taken together */
-#define BEND_A 2338577 /* as in kernels/ceilings.py */
-#define BEND_B 168
 #ifdef __AVX512BW__
 #define TALL 16
 #define BYTES 64
@@ -24,11 +21,42 @@
 #define BYTES 32
 #define PAIRS(a, b) (lanes)_mm256_madd_epi16((__m256i)(a), (__m256i)(b))
 #endif
+#endif
+#include <stdint.h>
+#include <string.h>
+
+
+#define LANES 16
+#define SIDE 32 /* rows that are taken together */
+#define BEND_A 2338577 /* as in kernels/ceilings.py */
+#define BEND_B 168
 #define WIDTH (BYTES / 4)
 #define PARTS (LANES / WIDTH)
 
 typedef int32_t lanes __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef float floats __attribute__((vector_size(BYTES), aligned(4), may_alias));
+
+/* 16 columns of two coordinates, and what they add to the sums of a row that has two numbers there. */
+#if defined(__aarch64__)
+typedef struct { int16x8x2_t half[2]; } columns;
+static inline columns load(const int16_t *from) { return (columns){{vld2q_s16(from), vld2q_s16(from + LANES)}}; }
+static inline void add(lanes sum[PARTS], columns some, const int16_t *own) {
+    for (int h = 0; h < 2; h++)
+        for (int c = 0; c < 2; c++) {
+            const int16x8_t column = some.half[h].val[c];
+            sum[2 * h] = (lanes)vmlal_n_s16((int32x4_t)sum[2 * h], vget_low_s16(column), own[c]);
+            sum[2 * h + 1] = (lanes)vmlal_high_n_s16((int32x4_t)sum[2 * h + 1], column, own[c]);
+        }
+}
+#else
+typedef struct { lanes part[PARTS]; } columns;
+static inline columns load(const int16_t *from) { return *(const columns *)from; }
+static inline void add(lanes sum[PARTS], columns some, const int16_t *own) {
+    int32_t both;
+    memcpy(&both, own, sizeof both);
+    for (int p = 0; p < PARTS; p++) sum[p] += PAIRS(some.part[p], (lanes){0} + both);
+}
+#endif
 
 /* Nothing has to be asked of the system. */
 int wordveil_prepare(void) { return 0; }
@@ -40,15 +68,8 @@ static inline void product(const int16_t *left, const int16_t *right, int64_t k,
         for (int r = 0; r < TALL; r++)
             for (int p = 0; p < PARTS; p++) sum[r][p] = (lanes){0};
         for (int64_t i = 0; i < k; i += 2) {
-            lanes column[PARTS];
-            for (int p = 0; p < PARTS; p++)
-                column[p] = *(const lanes *)(right + i * LANES + p * WIDTH * 2);
-            for (int r = 0; r < TALL; r++) {
-                int32_t both;
-                memcpy(&both, left + (row + r) * k + i, sizeof both);
-                const lanes own = (lanes){0} + both;
-                for (int p = 0; p < PARTS; p++) sum[r][p] += PAIRS(column[p], own);
-            }
+            const columns some = load(right + i * LANES);
+            for (int r = 0; r < TALL; r++) add(sum[r], some, left + (row + r) * k + i);
         }
         for (int r = 0; r < TALL; r++)
             for (int p = 0; p < PARTS; p++) *(lanes *)(out[row + r] + p * WIDTH) = sum[r][p];

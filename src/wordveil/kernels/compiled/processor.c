@@ -24,6 +24,8 @@ int wordveil_levels(void) {
     if (__get_cpuid_count(7, 1, &e, &f, &g, &h)) bfloat = (e >> 5) & 1;
     return avx2 | avx512 << 1 | (amx && bfloat) << 2;
 }
+#elif defined(__aarch64__)
+int wordveil_levels(void) { return 1 << 3; }
 #else
 int wordveil_levels(void) { return 0; }
 #endif
