@@ -3,9 +3,7 @@
 import hashlib
 import json
 import struct
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +18,9 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import identity
-from worlds import distances
+from worlds import distances, told
 
-CHANGES = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))
+CHANGES = told(__file__, "changes")
 MECHANISMS = [
     wv.TEM(epsilon=1.5, calibration="certified"),
     wv.TEM(epsilon=6.0, gamma=2.0, calibration="certified"),

@@ -109,13 +109,10 @@ def test_a_rate_is_one_rate_however_it_is_written(kind):
         kind(epsilon=np.float32(8))
 
 
-PACKAGE = TOLD["package"]
-
-
 @pytest.fixture
 def package(monkeypatch, tmp_path):
     """An installed package: a metric, a mechanism with arrays in a tuple, and one that computes its epsilon."""
-    return install(monkeypatch, tmp_path / "site", PACKAGE)
+    return install(monkeypatch, tmp_path / "site", TOLD["package"])
 
 
 @pytest.fixture
