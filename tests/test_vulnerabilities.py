@@ -47,7 +47,7 @@ def test_what_is_missing_is_noticed():
         f"| {last} | ": "| 99 | ",
         "| 2026-11-22 | ": "| 2026-10-22 | ",
         "A rate of 20 for an epsilon of 3.9": "A rate of 21 for an epsilon of 3.9",
-        "`test_a_rate_of_20": "`test_a_rate_of_21",
+        "`test_in_a_small": "`test_in_a_large",
         "(../tests/certification/test_forged": "(../tests/certification/test_absent",
     }
     for found, instead in broken.items():

@@ -134,9 +134,10 @@ def sixteen(d: int = 4) -> Embeddings:
 # --- Stored data
 
 
-def told(test: str) -> dict[str, Any]:
-    """What stands in the TOML file beside a test, of its name: tables of texts and of what becomes of them."""
-    return tomllib.loads(Path(test).with_suffix(".toml").read_text(encoding="utf-8"))
+def told(test: str, name: str = "") -> dict[str, Any]:
+    """What stands in a TOML file beside a test, of its name or another: tables of texts and of what becomes of them."""
+    path = Path(test)
+    return tomllib.loads(path.with_name(f"{name or path.stem}.toml").read_text(encoding="utf-8"))
 
 
 def shared(*names: str) -> Path:

@@ -93,14 +93,11 @@ def notes(tmp_path):
     return path
 
 
-NOTE = "babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n"
-
-
 @pytest.fixture
 def released(wordveil, vocabulary, tmp_path):
     """A release with its report in both forms, of one run each, and the command that checks them."""
     notes = tmp_path / "notes.txt"
-    notes.write_text(NOTE)
+    notes.write_text("babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n")
     for ending in ("json", "html"):
         wordveil.done(
             f"sanitize {notes} -o {ending}.txt --vocabulary {vocabulary} --report r.{ending} -e 8 -m neighbours"

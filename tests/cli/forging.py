@@ -3,12 +3,12 @@
 import copy
 import json
 import re
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-FORGERIES = tomllib.loads(Path(__file__).with_name("forgeries.toml").read_text(encoding="utf-8"))
+from worlds import told
+
+FORGERIES = told(__file__, "forgeries")
 
 
 def facts_of(path):

@@ -6,6 +6,7 @@ import logging
 import unicodedata
 
 import pytest
+from tests.beside import stamped
 from tests.tables import write_rows
 
 import seeds
@@ -77,10 +78,18 @@ def test_whose_the_key_is_stays_when_a_run_goes_on(wordveil, tmp_path):
 
 def test_a_report_is_of_the_output_that_is_there(wordveil, tmp_path):
     wordveil.done(f"{RUN} -o a.csv --yes --report r.json")
-    first = (tmp_path / "r.json").read_bytes()
-    wordveil.done(f"{RUN} -o a.csv --yes --resume --report r.json")
+    first, before = (tmp_path / "r.json").read_bytes(), stamped(tmp_path / "a.csv")
+    told = wordveil.done(f"{RUN} -o a.csv --yes --resume --report r.json").err
+    assert told.startswith("complete already, since ")
     assert (tmp_path / "r.json").read_bytes() == first
-    wordveil.done(f"{RUN} -o a.csv --yes --again")
+    assert wordveil.done(f"{RUN} -o a.csv --yes --resume -q").err == ""
+    assert wordveil.refused(f"{RUN} -o a.csv --yes") == (
+        "wordveil: --output='a.csv' is there already. --resume tells whether it is complete; --again writes over it "
+        "(a second release of the same texts adds its loss to the first's).\n"
+    )
+    assert stamped(tmp_path / "a.csv") == before
+    told = wordveil.done(f"{RUN} -o a.csv --yes --again").err
+    assert "writing over a.csv: a second release of the same texts adds its loss to the first's." in told
     assert wordveil("report a.csv --verify r.json --vocabulary small").status == 1
     wordveil.done(f"{RUN} -o a.csv --yes --resume --report r.json")
     wordveil.done("report a.csv --verify r.json --vocabulary small")

@@ -6,9 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +22,7 @@ from wordveil.names import DECODERS, MECHANISMS
 from wordveil.promises.rounding import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists
+from worlds import told
 
 COMMANDS, EXAMPLES = command_lines(), command_examples()
 HELPS = [
@@ -38,17 +37,9 @@ HELPS = [
 GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
-def data(name):
-    """What the file of this name beside the tests holds."""
-    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
-
-
-OPTION_FILES = data("option_files")
-
-
 # Options in a file.
 @pytest.mark.parametrize(
-    ("text", "said"), [*data("option_files")["cases"], ("a = " + "[" * 3000, "is no file of options")]
+    ("text", "said"), [*told(__file__, "option_files")["cases"], ("a = " + "[" * 3000, "is no file of options")]
 )
 def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):
     options = tmp_path / "nightly.toml"
@@ -235,7 +226,7 @@ def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabul
 
 # Mistakes.
 MISTAKES = {
-    **data("mistakes"),
+    **told(__file__, "mistakes"),
     "setting-deep": (f"sanitize NOTES -m tem -e 2 --set beta={'-' * 50_000}1", "must be a number"),
     "setting-nested": (f"sanitize NOTES -m tem -e 2 --set beta='{'(' * 5_000}'", "must be a number"),
     "engine": ("sanitize NOTES -o out.txt --engine mmx", f"must be one of {', '.join(available_engines())} here"),
@@ -343,7 +334,7 @@ def test_certify_prints_the_epsilon_of_the_certificate(wordveil, vocabulary, tmp
 
 
 PARTS = {"run", "where", "status", "out", "err", "absent", "pattern", "holds", "lacks", "is", "gone"}
-TRANSCRIPTS = {transcript["name"]: transcript for transcript in data("transcripts")["transcript"]}
+TRANSCRIPTS = {transcript["name"]: transcript for transcript in told(__file__, "transcripts")["transcript"]}
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -25,7 +24,7 @@ from wordveil.cli import doctor, exit_codes
 from wordveil.cli.app import LABORATORY, build_app, command_examples, offered_commands, own_commands
 from wordveil.kernels.compiled.library import available_engines, kernel_engine, pinned_engine
 from wordveil.vocabulary import packaged
-from worlds import made_up
+from worlds import made_up, told
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
@@ -278,7 +277,7 @@ NEEDS = {
     "spark-sanitize": "pyspark",
 }
 PUBLIC = ("evaluate", "reproduce")
-BEFORE = tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
+BEFORE = told(__file__, "examples")
 """Command -> the one whose examples make what its own speak of."""
 
 

@@ -80,25 +80,3 @@ def test_a_folder_that_cannot_be_read_counts_as_left_out(wordveil, vocabulary, t
     assert "cannot be read: File name too long" in answer.err
     assert answer.err.endswith("(exit code 3; --allow-bad-files accepts that).\n")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]
-
-
-def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabulary, tmp_path):
-    (tmp_path / "in.txt").write_text("babaq dadaq\n" * 20)
-    out, report = tmp_path / "out.txt", tmp_path / "r.json"
-    run = f"sanitize in.txt --yes -o out.txt --vocabulary {vocabulary} --report r.json"
-    wordveil.done(f"{run} --resume")
-    before = stamped(out), stamped(report)
-    assert wordveil.done(f"{run} --resume").err.startswith("complete already, since ")
-    assert wordveil.done(f"{run} --resume -q").err == ""
-    assert (stamped(out), stamped(report)) == before
-    report.unlink()
-    wordveil.done(f"{run} --resume")
-    assert json.loads(report.read_text())["tokens"] == 40
-    wordveil.done(f"report out.txt --verify r.json --vocabulary {vocabulary}")
-    assert wordveil.refused(run) == (
-        "wordveil: --output='out.txt' is there already. --resume tells whether it is complete; --again writes over "
-        "it (a second release of the same texts adds its loss to the first's).\n"
-    )
-    assert stamped(out) == before[0]
-    second = wordveil.done(f"{run} --again")
-    assert "writing over out.txt: a second release of the same texts adds its loss to the first's." in second.err

@@ -1,9 +1,7 @@
 """Whole processes: pipes, signals, resume after a kill, and files that other programs made."""
 
-import json
 import re
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -11,7 +9,7 @@ import weakref
 from pathlib import Path
 
 import pytest
-from tests.beside import hidden, names
+from tests.beside import names
 from tests.cli.conftest import PROGRAM
 
 import wordveil as wv
@@ -108,52 +106,6 @@ def long_input(tmp_path_factory, vocabulary):
 def command(source, output, vocabulary, *extra):
     arguments = [source, "-o", output, "--vocabulary", vocabulary, "-e", 3, "-q", *extra]
     return [*PROGRAM, "sanitize", *map(str, arguments)]
-
-
-def kill_when_some_is_done(arguments, journal) -> None:
-    """Start a run and kill it once it has recorded progress."""
-    with subprocess.Popen(arguments) as tool:
-        deadline = time.monotonic() + 60
-        while tool.poll() is None and time.monotonic() < deadline:
-            if journal.exists():
-                try:
-                    done = json.loads(journal.read_bytes())["position"].get("records", 0)
-                except (ValueError, FileNotFoundError):
-                    continue
-                if done > 2000:
-                    break
-            time.sleep(0.002)
-        tool.kill()
-    assert tool.returncode == -signal.SIGKILL, "the run ended before it could be killed"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(process, vocabulary, long_input, tmp_path):
-    output = tmp_path / "out.txt"
-    kill_when_some_is_done(
-        command(long_input, output, vocabulary, "--block-tokens", 300, "--threads", 2), journal_path(output)
-    )
-    assert not output.exists()
-    key_file = run_key_path(output)
-    assert stat.S_IMODE(key_file.stat().st_mode) == stat.S_IMODE(journal_path(output).stat().st_mode) == 0o600
-    key = key_file.read_bytes()
-    refused = process("sanitize", long_input, "-o", output, "--vocabulary", vocabulary, "-e", 4, "--resume")
-    assert refused.returncode == 2
-    assert b"differs in: mechanism" in refused.stderr
-    resumed = subprocess.run(
-        command(long_input, output, vocabulary, "--resume", "--report", tmp_path / "report.json"), check=False
-    )
-    assert resumed.returncode == 0
-    report = json.loads((tmp_path / "report.json").read_text())
-    assert report["documents"] == 20_000
-    assert 2000 < report["resumed_documents"] < 20_000
-    table = wv.load_embeddings(vocabulary)
-    options = wv.TextOptions(unknown="typed")
-    sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=3.0), options=options, source=wv.RandomSource(key))
-    whole = wv.sanitize_documents(long_input, tmp_path / "whole.txt", sanitizer)
-    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
-    assert report["tokens"] == whole.tokens
-    assert hidden(tmp_path) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

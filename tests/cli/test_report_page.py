@@ -15,7 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.cli.conftest import NOTE
 from tests.cli.forging import facts_of, forged, named, places
 
 import seeds
@@ -24,13 +23,6 @@ from wordveil.cli import report as report_command
 from wordveil.runs import report_signatures
 from wordveil.runs.report import form, write_sealed
 from wordveil.runs.report_schema import sealed
-
-
-@pytest.fixture
-def notes(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text(NOTE)
-    return path
 
 
 # One list of warnings.
@@ -160,20 +152,6 @@ def test_an_epsilon_is_never_claimed_smaller_nor_moved_by_more_than_a_billionth(
     claim = wv.LocalDP(epsilon=8.0000001, standing=wv.Standing.PROVED)
     assert claim.epsilon == 8.0000001
     assert "exp(8.001)" in claim.sentence()
-
-
-def test_the_default_release_says_seven_everywhere(wordveil, tmp_path):
-    release = wv.sanitize("She takes metformin.")
-    assert release.guarantee.epsilon == 7.0
-    (tmp_path / "in.txt").write_text("She takes metformin.\n")
-    shown = repr(release) + json.dumps(release.as_dict())
-    for ending in ("json", "html"):
-        output, report = tmp_path / f"{ending}.txt", tmp_path / f"r.{ending}"
-        answer = wordveil("sanitize", tmp_path / "in.txt", "-o", output, "--report", report)
-        shown += answer.err + (tmp_path / f"r.{ending}").read_text()
-    for command in (["explain", "--json"], ["explain"], ["mechanisms", "--json"]):
-        shown += wordveil(*command).out
-    assert "6.9999" not in shown
 
 
 # Who wrote it.

@@ -126,12 +126,6 @@ def test_the_frequencies_follow_the_formula_and_nothing_else(t):
         assert stats.binomtest(count, n, chance * scale).pvalue < 1e-9
 
 
-def test_t_0_gives_the_nearest_and_t_1_the_second():
-    released, draws = np.full((50, 1), 1.0), (np.arange(50) / 50,)
-    assert set(Vickrey(t=0.0).fit(LINE).decode(released, draws).tolist()) == {0}
-    assert set(Vickrey(t=1.0).fit(LINE).decode(released, draws).tolist()) == {1}
-
-
 def test_only_candidates_come_out_and_one_candidate_always():
     barred = LINE.without_outputs(["w1"])
     uniforms = (np.array([0.0, 0.999999]),)

@@ -427,6 +427,8 @@ def decoded_it_is_a_word_mechanism(example: Example) -> None:
     ids = np.tile(np.arange(len(example.words), dtype=np.int32), 2)
     for decoder in DECODERS:
         decoded = wv.Decoded(mechanism=example.mechanism, decoder=decoder)
+        beside = "" if isinstance(decoder, wv.Nearest) else f"+{decoder.name}"
+        assert (decoded.name, decoded.paper) == (f"{example.mechanism.name}{beside}", example.mechanism.paper)
         words = Example(decoded, example.words, fitted(decoded, example.words))
         assert words.randomizer.guarantee().unit is PrivacyUnit.TOKEN
         draws_do_not_depend_on_how_a_document_is_cut(words)

@@ -3,12 +3,10 @@
 import hashlib
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, stats
 
 import seeds
 from wordveil.errors import ParameterError
@@ -252,49 +250,6 @@ def test_the_law_on_the_grid_in_one_dimension(reach):
 
     expected = below((cells + 0.5) * grid) - below((cells - 0.5) * grid)
     assert np.abs(total - expected).max() < 1e-12
-
-
-@pytest.mark.parametrize("cell", [(1, 1), (2, -1), (-1, 3)])
-def test_the_law_on_the_grid_in_two_dimensions(cell):
-    """At each angle the radii of a cell are a run of words; Gauss's rule adds the runs between the corners' angles."""
-    law, grid, x = NormalLaw(2), 0.75, np.array([0.05, -0.1])
-    sides = [np.array([(k - 0.5) * grid, (k + 0.5) * grid]) - shift for k, shift in zip(cell, x, strict=True)]
-
-    def inside(radii, turns, short):
-        """Whether the radius is no longer beyond the cell, or short of it already."""
-        words = np.stack((np.minimum(radii, np.uint64((1 << 64) - 1)), turns), axis=1)
-        sums = RealSums(rows=np.tile(x, (len(words), 1)), scale=1.0)
-        points = nearest_points(sums, law, words, np.zeros((len(words), 2), dtype=np.uint64), grid)
-        outward = (np.rint(points / grid) - cell) * np.sign(cell)
-        return (outward < 0).any(axis=1) if short else (outward <= 0).all(axis=1)
-
-    corners = sorted(np.arctan2(b, a) % (2 * np.pi) for a in sides[0] for b in sides[1])
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    total = 0.0
-    for low, high in pairwise(corners):
-        if high - low < 1e-13:
-            continue
-        angles = (low + high) / 2 + (high - low) / 2 * nodes
-        turns = (angles / (2 * np.pi) * 2.0**64).astype(np.uint64)
-        # The radius falls as its word grows: first beyond the cell, then in it, then short of it.
-        first, last = (edge(partial(inside, turns=turns, short=short), len(nodes)) for short in (False, True))
-        runs = np.array([(b - a) / 2**64 for a, b in zip(first, last, strict=True)])
-        total += float(weights @ runs) * (high - low) / 2 / (2 * np.pi)
-    expected = np.prod([np.diff(stats.norm.cdf(side))[0] for side in sides])
-    assert total == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 10])
-def test_a_normal_vector_times_the_root_of_twice_a_gamma_has_the_radial_density(d):
-    def density(r):
-        half, norm = (d + 1) / 2, (2 * np.pi) ** (-d / 2)
-        return integrate.quad(
-            lambda s: stats.gamma(half).pdf(s * s) * s * norm * (2 * s * s) ** (-d / 2) * np.exp(-((r / s / 2) ** 2)),
-            0, np.inf, epsabs=0, epsrel=1e-12, limit=400,
-        )[0]  # fmt: skip
-
-    logs = np.log([density(r) for r in (0.5, 1.0, 3.0, 7.0)])
-    assert np.diff(logs) == pytest.approx([-0.5, -2.0, -4.0], abs=1e-10)
 
 
 def test_clipped_rows_lie_in_the_ball_exactly():

@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
-import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, IntegerLaw, NeighbourResponse
@@ -132,51 +130,14 @@ def test_broken_twins_break_the_claim() -> None:
 def test_the_loss_profile_is_that_of_the_exact_channel(k: int) -> None:
     fitted = NeighbourResponse(epsilon=4.0, k=k, outputs=None).fit(drawn(16, 3))
     ids = np.arange(-1, 16, dtype=np.int32)
-    own, exact = fitted.loss_profile(), channel_pair(fitted.law(ids))
-    grid = np.linspace(0, 4, 41)
     rows = fitted.law(ids)
-    for epsilon in grid.tolist():
+    own, exact = fitted.loss_profile(), channel_pair(rows)
+    for epsilon in np.linspace(0, 4, 41).tolist():
         true = max(float(np.maximum(row - math.exp(epsilon) * rows, 0).sum(axis=1).max()) for row in rows)
-        assert _at(own, epsilon) >= true - 1e-15
+        assert own.deltas[min(int(epsilon / own.interval), len(own.deltas) - 1)] >= true - 1e-15
     text = wv.compose_many([(own, 50)], delta=1e-6)
     assert text.epsilon <= wv.compose_many([(exact, 50)], delta=1e-6).epsilon + 0.1
     assert text.epsilon < 50 * 4.0
-
-
-def _at(pair: object, epsilon: float) -> float:
-    step = int(epsilon / pair.interval)  # type: ignore[attr-defined]
-    deltas = pair.deltas  # type: ignore[attr-defined]
-    return float(deltas[min(step, len(deltas) - 1)])
-
-
-def test_flat_lists_are_close_to_the_best_that_local_dp_allows() -> None:
-    """Against the linear program over all channels on clustered words, expected distance."""
-    generator = seeds.rng(3)
-    centres = generator.standard_normal((6, 2)) * 3
-    points = (centres[generator.integers(0, 6, 24)] + generator.standard_normal((24, 2)) * 0.4).astype(np.float32)
-    distance = np.linalg.norm(points[:, None].astype(np.float64) - points[None], axis=2)
-    for epsilon in (1.0, 3.0, 6.0):
-        flat = min(_flat_cost(distance, epsilon, k) for k in range(1, 12))
-        best = best_channel(distance, epsilon)
-        assert best <= flat + 1e-9
-        assert flat <= 1.2 * best
-
-
-def best_channel(distance: np.ndarray, epsilon: float) -> float:
-    """Return the least mean distance of any epsilon-LDP channel: P(y|x) between m(y) and e^epsilon m(y)."""
-    v = len(distance)
-    cells, floor = np.eye(v * v), np.kron(np.ones((v, 1)), np.eye(v))  # m(y) for each cell (x, y)
-    within = np.block([[cells, -math.exp(epsilon) * floor], [-cells, floor]])
-    sums = np.hstack([np.kron(np.eye(v), np.ones(v)), np.zeros((v, v))])
-    worth = np.append(distance.ravel() / v, np.zeros(v))
-    return float(linprog(worth, within, np.zeros(2 * v * v), sums, np.ones(v), method="highs-ipm").fun)
-
-
-def _flat_cost(distance: np.ndarray, epsilon: float, k: int) -> float:
-    v = len(distance)
-    q = 1 / (k * math.exp(epsilon) + v - k)
-    ranked = np.sort(distance, axis=1)
-    return float((ranked.sum(axis=1) * q + ranked[:, :k].sum(axis=1) * q * (math.exp(epsilon) - 1)).mean())
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 import dataclasses
 import math
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ import wordveil as wv
 from wordveil import names
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.metrics import distances as metrics
-from worlds import drawn, placed
+from worlds import drawn, placed, told
 
 V, D = 30, 4
 CLASSES = {name: getattr(wv, name) for name in (*names.MECHANISMS.values(), *names.DECODERS.values())}
@@ -58,7 +56,7 @@ def test_a_parameter_is_a_number_in_its_domain(name, parameter):
             CLASSES[name](**{**LEAST[name], parameter: value})
 
 
-TOLD = tomllib.loads(Path(__file__).with_name("outside.toml").read_text(encoding="utf-8"))
+TOLD = told(__file__, "outside")
 OUTSIDE = {(name, "epsilon"): [0.0] for name in names.MECHANISMS.values()} | {
     (name, parameter): values for name, of_one in TOLD.items() for parameter, values in of_one.items()
 }

@@ -70,12 +70,6 @@ def test_gamma_keeps_the_paper_s_probability_of_staying_near():
     assert fitted.guarantee().loss(1e9) == pytest.approx(2 * math.log(0.99 * 69 / 0.01), rel=1e-3)
 
 
-def test_one_word_is_always_released():
-    single = placed([[1.0, 2.0]])
-    np.testing.assert_array_equal(TEM(epsilon=1.0, gamma=1.0).fit(single).channel(), [[1.0]])
-    np.testing.assert_array_equal(SanText(epsilon=1.0).fit(single).channel(), [[1.0]])
-
-
 @pytest.mark.parametrize("scale", [1e20, 1e160, 1e-25, 1e-170])
 def test_distances_that_cannot_be_weighed_are_refused(scale):
     """Squared, they leave float32 or float64: words came from another law, at a loss beyond the promise."""

@@ -46,13 +46,7 @@ def elsewhere(code, **environment):
     return json.loads(run.stdout)
 
 
-MATRICES = TOLD["matrices"]
-
-
-SENTENCES = TOLD["sentences"]
-
-
-@pytest.mark.parametrize("computed", [MATRICES, SENTENCES], ids=["public directions", "sentences"])
+@pytest.mark.parametrize("computed", [TOLD["matrices"], TOLD["sentences"]], ids=["public directions", "sentences"])
 def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor(computed):
     """Those between two prototypes, to the last bit: one noise for two readings would tell them from all others."""
     (name, *ours), (older, *theirs) = elsewhere(computed), elsewhere(computed, **OLDER)
@@ -61,11 +55,8 @@ def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor(computed
     assert ours == theirs
 
 
-DRAWN = TOLD["drawn"]
-
-
 def test_words_that_depend_on_arithmetic_draw_elsewhere_on_an_older_processor():
-    ours, theirs = (elsewhere(DRAWN, WORDVEIL_ENGINE="numpy", **more) for more in ({}, OLDER))
+    ours, theirs = (elsewhere(TOLD["drawn"], WORDVEIL_ENGINE="numpy", **more) for more in ({}, OLDER))
     if ours[0][1] == theirs[0][1]:
         pytest.skip("this processor runs what the older one does")
     assert ours[0][0] != theirs[0][0], "coordinates of a user's own may differ in the last bit"

@@ -113,12 +113,6 @@ def test_a_pickle_holds_no_key(tiny, vocabulary, tmp_path):
     assert len(pickle.dumps(saved)) < 5000, "a vocabulary in a directory travels as its path"
 
 
-def test_a_batch_job_keeps_its_source(sanitizer):
-    job = sanitizer.for_batch_job()
-    assert job.source is sanitizer.source
-    assert job(TEXT, document_id="a").text == sanitizer(TEXT, document_id="a").text
-
-
 def test_a_batch_says_what_it_promises_and_discloses_and_where_it_comes_from(sanitizer):
     batch, release = sanitizer.release_batch([TEXT]), sanitizer(TEXT)
     for found in (batch, release):

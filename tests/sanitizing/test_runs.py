@@ -255,18 +255,6 @@ def test_what_is_written_over_while_its_report_is_made_again_is_not_reported_on(
         wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)), resume=True)
 
 
-def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_file, tmp_path):
-    output = tmp_path / "out.txt"
-    with pytest.raises(OSError, match="add --resume"):
-        wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
-    output.write_bytes(text_file.read_bytes())  # the private text, say
-    reports = []
-    sanitizer = sanitizer_for(vocabulary, run_source(output, resume=True))
-    with pytest.raises(ResumeError, match="is not what the interrupted run wrote"):
-        wv.sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
-    assert reports == []
-
-
 def test_a_second_run_leaves_the_key_of_the_first(vocabulary, text_file, tmp_path):
     output = tmp_path / "out.txt"
     refused = []

@@ -3,8 +3,6 @@
 import gzip
 import json
 import math
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ from wordveil.sentences.recipes import RECIPES, followed, gathered
 from wordveil.sentences.slots import clean, fill
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import load_stock
+from worlds import told
 
 SMALL = {"prototypes": (4, 16), "held_out": 60, "name": "small", "each": 300}
 
@@ -187,7 +186,7 @@ OTHER = "The test part must not be in here."
 
 def published(folder):
     """Write the sets as their authors publish them."""
-    files = tomllib.loads(Path(__file__).with_name("originals.toml").read_text(encoding="utf-8"))
+    files = told(__file__, "originals")
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,8 +1,6 @@
 """Sentences are cut where a reader would; no personal data comes into a stock, and what fills a slot tells nothing."""
 
 import re
-import tomllib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,8 +11,9 @@ from wordveil.sentences.slots import clean, fill, slots_of
 from wordveil.sentences.splitting import split_sentences
 from wordveil.text.kinds import KINDS, kind
 from wordveil_lab.rows import data_folder, read_rows
+from worlds import told
 
-TOLD = tomllib.loads(Path(__file__).with_name("sentences.toml").read_text(encoding="utf-8"))
+TOLD = told(__file__, "sentences")
 KEPT, DROPPED, CASES, CUT = (TOLD[part] for part in ("kept", "dropped", "cases", "cut"))
 
 

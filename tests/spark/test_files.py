@@ -4,8 +4,6 @@ import gzip
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -19,7 +17,6 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling
-from wordveil.files.run_key import load_run_key, run_key_path
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -150,37 +147,3 @@ def test_speculation_changes_nothing(spark, tree, sanitizer, tmp_path):
     time.sleep(2)
     assert out == expected == content(tmp_path / "out")
     assert not sibling(tmp_path / "out", "partial").exists()
-
-
-DRIVER = """
-import sys
-import wordveil as wv
-from tests.spark.spark_sessions import JSONL, MARKS, session
-from wordveil import spark as veil
-root, out = sys.argv[1:]
-made = wv.Sanitizer(
-    wv.load_embeddings(), wv.NeighbourResponse(), source=wv.run_source(out, resume=True),
-    options=wv.TextOptions(unknown="typed"),
-)
-report = veil.sanitize_files(session("local[2]"), root, out, made, settings=JSONL, resume=True, notice=print)
-print(report.documents, report.tokens)
-"""
-
-
-def test_a_killed_driver_goes_on_with_the_same_bytes(tree, sanitizer, tmp_path):
-    root, out = tree(lines=2000), tmp_path / "out"
-    command = [sys.executable, "-c", DRIVER, str(root), str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True) as driver:
-        while receipts(out) < 3:
-            assert driver.poll() is None
-            time.sleep(0.02)
-        os.killpg(driver.pid, signal.SIGKILL)
-    key, before = load_run_key(run_key_path(out)), receipts(out)
-    assert 3 <= before < 13
-    assert not out.exists()
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    taken_over = int(re.search(r"going on with the interrupted run: (\d+) files", ran.stdout)[1])
-    assert before <= taken_over < 13  # a task that outlived its driver may have ended
-    assert content(out) == undisturbed(root, tmp_path / "one", sanitizer, key)
-    assert not run_key_path(out).exists()

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -212,6 +213,7 @@ def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_byte
     assert not out.exists()
     ran = subprocess.run([*command, "--resume"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+    assert counted or re.search(r"going on with the interrupted run: [1-9]\d* files", ran.stderr), ran.stderr
     less = written(tmp_path / "less", kept.__contains__)
     wv.sanitize_documents(less, tmp_path / "one", sanitizer(wv.RandomSource(key)), settings=JSONL)
     assert content(out) == content(tmp_path / "one")

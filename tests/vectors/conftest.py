@@ -2,6 +2,8 @@ import json
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import seeds
@@ -31,9 +33,6 @@ def write_safetensors(path, arrays, kinds=None):
 
 
 def write_parquet(path, array, *, fixed=True, group=9, name="vectors", **columns):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     flat = pa.array(array.ravel())
     if fixed:
         vectors = pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
@@ -63,8 +62,6 @@ def read(path, name="vectors"):
     if path.suffix == ".npz":
         return np.load(path)[name]
     if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
         column = pq.read_table(path).column(name).combine_chunks()
         return column.flatten().to_numpy().reshape(len(column), -1)
     from safetensors.numpy import load_file

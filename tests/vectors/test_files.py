@@ -6,8 +6,11 @@ import shutil
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.beside import names
+from tests.documents.test_parquet import laden
 from tests.dying import check_deaths, interrupt_after
 from tests.times import peak_memory, without_peaks
 
@@ -54,8 +57,6 @@ def test_no_rows_give_an_empty_array(tmp_path, files, rows, ending):
     report = go(tmp_path / f"in{ending}", tmp_path / f"out{ending}")
     assert report.rows == 0
     if ending == ".parquet":
-        import pyarrow.parquet as pq
-
         table = pq.read_table(tmp_path / "out.parquet")
         assert (table.num_rows, table.schema.field("vectors").type.list_size) == (0, 7)
     else:
@@ -63,8 +64,6 @@ def test_no_rows_give_an_empty_array(tmp_path, files, rows, ending):
 
 
 def test_parquet_keeps_named_columns_in_the_order_of_rows(tmp_path, files, rows, monkeypatch):
-    import pyarrow.parquet as pq
-
     monkeypatch.setattr("wordveil.documents.vectors.parquet.GROUP_ROWS", 10)
     files.write_parquet(tmp_path / "in.parquet", rows, note=["private"] * len(rows), n=list(range(len(rows))))
     report = go(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=("n", "id"))
@@ -84,10 +83,6 @@ SECRET = "Maria Lindqvist"
 
 
 def test_parquet_metadata_and_categories_that_no_row_has_are_not_copied(tmp_path, monkeypatch):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from tests.documents.test_parquet import laden
-
     monkeypatch.setattr("wordveil.documents.vectors.parquet.GROUP_ROWS", 2)
     source, target, private, told = tmp_path / "in.parquet", tmp_path / "out.parquet", laden(), {"note": "SECRET"}
     copied = private.column_names
@@ -106,9 +101,6 @@ def test_parquet_metadata_and_categories_that_no_row_has_are_not_copied(tmp_path
 
 
 def test_parquet_columns_are_found_by_their_whole_names(tmp_path, rows):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     # Asked for the column "s.v", pyarrow gives the member v of a column s too, and first.
     table = pa.table({"s": [{"v": [0.0] * 7}] * len(rows), "s.v": np.asarray(rows, np.float64).tolist()})
     pq.write_table(table, tmp_path / "in.parquet")

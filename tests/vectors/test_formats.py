@@ -6,6 +6,8 @@ import warnings
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import seeds
@@ -67,9 +69,6 @@ def test_parquet_lists_of_equal_length(tmp_path, files, rows):
 
 
 def test_parquet_rows_that_are_no_vectors_are_named(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     for values, message in (
         ([[1.0, 2.0], [3.0]], "row 1 has 1 numbers"),
         ([[1.0, 2.0], None], "row 1 is null"),
@@ -181,9 +180,6 @@ def test_tensors_that_share_bytes_are_refused(tmp_path):
 
 
 def test_a_name_that_stands_for_two_things_is_refused(tmp_path, rows):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     entry = b'{"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}'
     write_header(tmp_path / "x.safetensors", b'{"vectors": %s, "vectors": %s}' % (entry, entry), bytes(8))
     table = pa.Table.from_arrays([pa.array([[1.0]]), pa.array([1]), pa.array([2])], names=["vectors", "id", "id"])
@@ -209,8 +205,6 @@ def test_names_of_files(tmp_path):
 
 
 def test_parquet_is_decoded_one_row_group_at_a_time(tmp_path, files):
-    import pyarrow as pa
-
     array = seeds.rng(0).standard_normal((40_000, 64))  # 20 megabytes in 40 row groups
     files.write_parquet(tmp_path / "x.parquet", array, group=1000)
     before = pa.total_allocated_bytes()

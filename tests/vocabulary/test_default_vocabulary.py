@@ -2,7 +2,6 @@
 
 import io
 import json
-import tomllib
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +18,7 @@ from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output
 from wordveil.vocabulary.wordlist import WordList
-from worlds import shared
+from worlds import shared, told
 
 FOLDER = Path(str(files("wordveil"))) / "vocabulary" / "default"
 LISTS = "neighbours-edb397378c928ef3"
@@ -139,8 +138,8 @@ def test_candidates_leave_out_only_contraction_parts(words):
 
 
 def test_common_words_are_present(words):
-    told = tomllib.loads(Path(__file__).with_name("entries.toml").read_text(encoding="utf-8"))
-    missing = (set(told["common"].split()) | {"n't", "'s", "'re", "'ll", "'ve", "'d", "'m"}) - set(words)
+    common = told(__file__, "entries")["common"].split()
+    missing = (set(common) | {"n't", "'s", "'re", "'ll", "'ve", "'d", "'m"}) - set(words)
     assert not missing
 
 

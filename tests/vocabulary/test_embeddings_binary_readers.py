@@ -6,9 +6,7 @@ import json
 import os
 import pickle
 import struct
-import tomllib
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers import word2vec_binary
 from wordveil.vocabulary.readers.registry import FORMATS, format_of, read_table
+from worlds import told
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 BINARY_WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \n"), min_size=1, max_size=8)
@@ -203,7 +202,7 @@ def raw_safetensors(entry: object, data: bytes = bytes(48), length: int | None =
 
 
 WORDED = json.dumps({"model": {"vocab": ids_of(WORDS)}})
-MALFORMED = tomllib.loads(Path(__file__).with_name("malformed.toml").read_text(encoding="utf-8"))
+MALFORMED = told(__file__, "malformed")
 GOOD_ENTRY = {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}
 
 

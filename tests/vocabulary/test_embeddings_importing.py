@@ -3,8 +3,6 @@
 import json
 import os
 import pickle
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from wordveil.vocabulary.checksums import table_checksum
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import read_packaged
 from wordveil.vocabulary.readers import text_lines
+from worlds import told
 
 
 def lines(rows: int, d: int = 4) -> str:
@@ -132,7 +131,7 @@ def test_a_disk_that_changes_bytes_is_noticed(source, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["in"]
 
 
-MALFORMED = tomllib.loads(Path(__file__).with_name("malformed.toml").read_text(encoding="utf-8"))
+MALFORMED = told(__file__, "malformed")
 FACTS = {"name": "tiny", "source": "tests", "rows": 2, "dimensions": 3, "checksum": "ab"}
 
 

@@ -2,9 +2,7 @@
 
 import gzip
 import struct
-import tomllib
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers import numbers, text_lines
 from wordveil.vocabulary.readers.registry import format_of, read_table
 from wordveil.vocabulary.table import load_embeddings
+from worlds import told
 
 # Everything a line-based format can hold: no newline inside words, none at their ends that look like separators.
 WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1, max_size=8)
@@ -121,7 +120,7 @@ def test_texts_that_are_no_numbers(text):
 
 
 ROWS = "one 0.1 0.2 0.3\ntwo 1.5 2.5 3.5\nthree -1 -2 -3\n"
-MALFORMED = tomllib.loads(Path(__file__).with_name("malformed.toml").read_text(encoding="utf-8"))
+MALFORMED = told(__file__, "malformed")
 LINES = [
     *MALFORMED["lines"],
     ["ROWS\udcff 1 2 3\n", "line 4: the word is not valid UTF-8", "Convert the file to UTF-8"],

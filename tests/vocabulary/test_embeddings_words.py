@@ -1,8 +1,5 @@
 """Word lists and the word index against plain lists and dicts; which words may be output, and they alone."""
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +12,7 @@ from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary import wordlist
 from wordveil.vocabulary.candidates import candidate_ids, canonical_ids, is_plain_word
 from wordveil.vocabulary.wordlist import WordIndex, WordList, build_index, encode_queries, first_duplicate, hash_words
+from worlds import told
 
 VALID = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 ODD = st.sampled_from(
@@ -112,7 +110,7 @@ def test_hash_is_the_same_across_chunks(monkeypatch):
     assert len(set(whole.tolist())) == 1000
 
 
-TOLD = tomllib.loads(Path(__file__).with_name("entries.toml").read_text(encoding="utf-8"))
+TOLD = told(__file__, "entries")
 
 
 @pytest.mark.parametrize("word", TOLD["allowed"] + TOLD["refused"])

@@ -1,8 +1,6 @@
 """Texts that agree in kept tokens, places, kinds and layout: every hidden token swapped for another of its kind."""
 
-import tomllib
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -12,10 +10,11 @@ from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import DocumentLinks
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.tokens import tokenize
+from worlds import told
 
 GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 LETTERS = "bcdfghjklmnpqrstvwxz"
-TOLD = tomllib.loads(Path(__file__).with_name("swapping.toml").read_text(encoding="utf-8"))
+TOLD = told(__file__)
 OTHERS, LISTED = ({Kind[kind]: tokens for kind, tokens in TOLD[part].items()} for part in ("others", "listed"))
 KNOWN, GAPS = TOLD["made_up"]["tokens"].split(), TOLD["made_up"]["gaps"]
 

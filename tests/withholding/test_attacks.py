@@ -1,9 +1,7 @@
 """Values that real and made-up texts mark: what passes whole, and what twins of the rule let pass."""
 
 import re
-import tomllib
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +12,7 @@ from tests.withholding.test_non_interference import REMEMBERED, TEXTS
 import wordveil as wv
 from wordveil.withholding.tokens import MARKS
 from wordveil.withholding.words import Mark, PublicWords
+from worlds import told
 
 PERSONAL = {"PERSON", "GPE", "STREET_ADDRESS"}
 PLACED = re.compile(r"\[(?:name|number|link|word|other)\]")
@@ -70,7 +69,7 @@ class WithoutCounts(PublicWords):
         return dict.fromkeys(super()._merged(), Mark.SURE)
 
 
-TRAPS = tomllib.loads(Path(__file__).with_name("traps.toml").read_text(encoding="utf-8"))["traps"]
+TRAPS = told(__file__, "traps")["traps"]
 
 
 def caught(redactor: wv.Redactor) -> list[str]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import tomllib
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +19,7 @@ from wordveil.kernels.compiled.library import withholding_library
 from wordveil.withholding import compiled, redactor, runs
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import PersonLinks, persons_of, spelled_alike
+from worlds import told
 
 ENGINES = [False, True]
 
@@ -105,7 +105,7 @@ def test_compounds_that_lengthen_a_run_of_words_take_time_in_proportion(compiled
 ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
 CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
 SHOWN = {
-    **tomllib.loads(Path(__file__).with_name("shown.toml").read_text(encoding="utf-8")),
+    **told(__file__, "shown"),
     **{f"a name after a title that is kept, strict: {strict}": (
         {"titles": True, "strict": strict}, "We saw Dr. Happy there.", "We saw Dr. [name] there.")
        for strict in (False, True)},
