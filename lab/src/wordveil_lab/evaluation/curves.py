@@ -17,11 +17,12 @@ LEVELS = (0.2, 0.4, 0.6, 0.8)
 
 FEWEST = 3  # epsilons that make a curve
 
-COMPARED = {
-    "inversion-reviews": (("centroid-classification", "accuracy"),),
-    "inversion-sentences": (("sts", "pearson"), ("retrieval", "ndcg")),
-}
-"""Attack -> utilities on the same data set."""
+COMPARED = (
+    ("inversion-reviews", "centroid-classification", "accuracy"),
+    ("inversion-sentences", "sts", "pearson"),
+    ("inversion-sentences", "retrieval", "ndcg"),
+)
+"""Attack, and a task and score of utility on the same data set."""
 
 
 HOW = ("ahead", "near", "behind")
@@ -71,10 +72,9 @@ def standing(own: tuple[float, float], other: CurveValue) -> str:
 def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     """Return the comparisons that a report has curves for: groups in which some row has three epsilons."""
     found = []
-    compared = [(task, utility) for task, utilities in COMPARED.items() for utility in utilities]
-    for group, (task, utility), score in product(report["groups"], compared, ("best", "best-content")):
+    for group, (task, *utility), score in product(report["groups"], COMPARED, ("best", "best-content")):
         rows = [row for row in report["rows"] if row["group"] == group]
-        curves = _curves(rows, (task, score), utility)
+        curves = _curves(rows, [(task, score), (utility[0], utility[1])])
         read = {name: tuple(read_at(curve, at) for at in LEVELS) for name, curve in curves.items()}
         read = {name: values for name, values in read.items() if any(values)}
         if read:
@@ -82,13 +82,11 @@ def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     return found
 
 
-def _curves(
-    rows: Sequence[Mapping[str, Any]], attack: tuple[str, str], utility: tuple[str, str]
-) -> dict[str, list[Point]]:
-    """Return each mechanism's points, in the order of epsilon."""
+def _curves(rows: Sequence[Mapping[str, Any]], scores: Sequence[tuple[str, str]]) -> dict[str, list[Point]]:
+    """Return each mechanism's points, attack and utility, in the order of epsilon."""
     curves: dict[str, list[Point]] = {}
     for row in sorted(rows, key=lambda row: row["epsilon"]):
-        pair = [row["cells"].get(task, {}).get("scores", {}).get(score) for task, score in (attack, utility)]
+        pair = [row["cells"].get(task, {}).get("scores", {}).get(score) for task, score in scores]
         if None not in pair:
             x, y = pair
             point = (x["mean"], x["standard_error"], y["mean"], y["standard_error"])

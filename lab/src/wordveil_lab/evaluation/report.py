@@ -37,9 +37,8 @@ NOISE = "seeded test noise on public data: not a release"
 
 SENTENCES = told("evaluation/report.toml")
 
-_FIGURE = (
-    f"is a figure: it needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
-)
+_ATTACKS = ", ".join(dict.fromkeys(attack for attack, *_ in COMPARED))
+_FIGURE = f"is a figure: it needs one of {_ATTACKS} among the tasks, and a task of utility on the same texts."
 
 
 def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> dict[str, Any]:
@@ -122,8 +121,7 @@ def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
 
 
 def _points(report: dict[str, Any]) -> Iterator[Plotted]:
-    compared = [(task, *utility) for task, utilities in COMPARED.items() for utility in utilities]
-    for group, (task, utility, score), row in product(report["groups"], compared, report["rows"]):
+    for group, (task, utility, score), row in product(report["groups"], COMPARED, report["rows"]):
         attack, use = (row["cells"].get(name, {}).get("scores", {}) for name in (task, utility))
         if row["group"] == group and attack and use:
             figure, found = f"{group}: {utility}, {score}", use[score]
@@ -309,10 +307,10 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
 
 def check_form(path: Path, tasks: Sequence[str] | None = None) -> None:
     """Refuse a file whose ending is none of `FORMS`, or a figure that these tasks do not make or nothing here draws."""
-    pairs = [(attack, utility) for attack, utilities in COMPARED.items() for utility, _ in utilities]
-    if tasks is not None and path.suffix in (".svg", ".pdf") and not any({*pair} <= {*tasks} for pair in pairs):
-        raise ParameterError("--report", path.name, _FIGURE)
-    if path.suffix in (".svg", ".pdf") and not find_spec("matplotlib"):
-        raise missing_extra("A figure", "matplotlib", "plots")
+    if path.suffix in (".svg", ".pdf"):
+        if tasks is not None and not any({*pair} <= {*tasks} for *pair, _ in COMPARED):
+            raise ParameterError("--report", path.name, _FIGURE)
+        if not find_spec("matplotlib"):
+            raise missing_extra("A figure", "matplotlib", "plots")
     check_report_path(path, [*FORMS])
     check_replaced(path, STARTS.get(path.suffix, b""))

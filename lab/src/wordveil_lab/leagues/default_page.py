@@ -221,5 +221,5 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         values += [None if blind is None else less(*similar)[0]]
         values += [mean(row, kind, REVIEWS)[0], scores(row, "bank")[kind][0]]
         values += [mean(row, score, SHOWN_ON)[0] for score in NAMED]
-        body.append([said, nats, *("-" if one is None else f"{one:.2f}".replace("0.", ".", 1) for one in values)])
+        body.append([said, nats, *("-" if one is None else short_number(one, 2) for one in values)])
     return markdown_table(head, body)

@@ -26,7 +26,7 @@ from wordveil_lab.leagues import redaction_releases as redacted
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_labelled, read_rows
-from wordveil_lab.tables import markdown_table, refilled
+from wordveil_lab.tables import markdown_table, refilled, short_number
 
 Spell = Callable[[str], str]
 Labelled = Sequence[tuple[str, str]]
@@ -173,9 +173,9 @@ def gaps(texts: Sequence[str]) -> tuple[float, float]:
 def cell(value: object) -> str:
     """Return what stands in a table: shares with two digits, pairs of them with three."""
     if isinstance(value, tuple):
-        return " / ".join(f"{share:.3f}".lstrip("0") for share in value)
+        return " / ".join(map(short_number, value))
     if isinstance(value, float):
-        return f"{value:.2f}".lstrip("0")
+        return short_number(value, 2)
     return "–" if value is None else str(value)
 
 

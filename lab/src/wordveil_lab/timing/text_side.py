@@ -46,7 +46,9 @@ class Stages(dict[str, float]):
         return result
 
 
-def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path) -> tuple[int, Documents]:
+def one_round(
+    stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path
+) -> tuple[int, Documents]:
     """Do by hand what a run does, stage by stage; returns the number of tokens, and the texts."""
     stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
     reader = DocumentSettings(columns=(column,), keep_others=True).open(source)
