@@ -98,14 +98,10 @@ def run_league(
         done += len(plan.tasks)
         progress(done, total, row.label)
     header = embeddings.header
+    vocabulary = {"name": header.name, "words": header.rows, "dimensions": header.dimensions}
     return League(
         plan=plan,
-        vocabulary={
-            "name": header.name,
-            "words": header.rows,
-            "dimensions": header.dimensions,
-            "checksum": header.checksum,
-        },
+        vocabulary=vocabulary | {"checksum": header.checksum},
         rows=_in_their_group([rows[job.target] for job in jobs]),
         seconds=time.perf_counter() - started,
         cached=cached,
