@@ -31,13 +31,8 @@ HOW = ("ahead", "near", "behind")
 
 Point = tuple[float, float, float, float]
 """Of a curve: attack, its error, utility, its error."""
-
-
-class CurveValue(NamedTuple):
-    """A value read off a curve, and its standard error."""
-
-    value: float
-    error: float
+Pair = tuple[float, float]
+"""A value, and its standard error."""
 
 
 class CurveComparison(NamedTuple):
@@ -46,10 +41,10 @@ class CurveComparison(NamedTuple):
     group: str
     attack: str
     utility: str
-    rows: Mapping[str, tuple[CurveValue | None, ...]]
+    rows: Mapping[str, tuple[Pair | None, ...]]
 
 
-def read_at(points: Sequence[Point], level: float) -> CurveValue | None:
+def read_at(points: Sequence[Point], level: float) -> Pair | None:
     """Return the utility where a curve first reaches an attack success, by linear interpolation; or None.
 
     With weight w of the right end and slope m, the variance is the sum over both ends of the squared weight times
@@ -59,13 +54,13 @@ def read_at(points: Sequence[Point], level: float) -> CurveValue | None:
         if x0 <= level <= x1 and x0 < x1:
             w, slope = (level - x0) / (x1 - x0), (y1 - y0) / (x1 - x0)
             variance = (1 - w) ** 2 * (dy0**2 + (slope * dx0) ** 2) + w**2 * (dy1**2 + (slope * dx1) ** 2)
-            return CurveValue(y0 + w * (y1 - y0), math.sqrt(variance))
+            return y0 + w * (y1 - y0), math.sqrt(variance)
     return None
 
 
-def standing(own: tuple[float, float], other: CurveValue) -> str:
+def standing(own: Pair, other: Pair) -> str:
     """Return whether a value is "ahead" of another or "behind" by more than two standard errors of both, or "near"."""
-    gap, error = own[0] - other.value, math.hypot(own[1], other.error)
+    gap, error = own[0] - other[0], math.hypot(own[1], other[1])
     return "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
 
 

@@ -57,8 +57,7 @@ PRINCIPAL: dict[str, Any] = {"directions": "principal", "sensitivity": "spectral
 def _decoded(
     plan: RowPlan, mechanism: wv.VectorMechanism, decoder: wv.Decoder | None = None, note: str = ""
 ) -> Contender:
-    words = wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings)
-    return Contender(words=words, guarantee=words.guarantee(), note=note)
+    return _selected(wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings), note)
 
 
 def _undecoded(recipe: _Recipe, plan: RowPlan) -> Contender:

@@ -24,7 +24,7 @@ from wordveil.api import ParameterError, check_replaced, check_report_path, roun
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.cells import Group, Target
-from wordveil_lab.evaluation.curves import COMPARED, LEVELS, CurveValue, equal_attack
+from wordveil_lab.evaluation.curves import COMPARED, LEVELS, Pair, equal_attack
 from wordveil_lab.evaluation.league import League, LeagueRow
 from wordveil_lab.package import missing_extra, told
 from wordveil_lab.plots import Plotted, draw
@@ -140,8 +140,8 @@ def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
     return lines
 
 
-def _reading(found: CurveValue | None) -> str:
-    return "-" if found is None else f"{_number(found.value)} +- {_number(found.error)}"
+def _reading(found: Pair | None) -> str:
+    return "-" if found is None else " +- ".join(map(_number, found))
 
 
 def group_tables(

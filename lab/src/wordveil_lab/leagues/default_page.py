@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordveil_lab.evaluation.curves import Pair
 from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.leagues.trial_texts import CHOICE, PLAN, REPORTED
 from wordveil_lab.tables import markdown_table, short_number
@@ -19,7 +20,6 @@ CHOSEN_ON, SHOWN_ON = ([one.name for one in sets] for sets in (CHOICE, REPORTED)
 """Names of the sets of the choice, and of those on which the chosen one is reported."""
 PRICE = {"real": "as it is", "real, by its classes": "by its classes"}
 TOLD = {"Subj": "kind", "TREC": "kind", "complaints": "product", "chats": "intent", "news": "topic", "bank": "intent"}
-Pair = tuple[float, float]
 
 
 def label(row: Mapping[str, Any]) -> tuple[str, float | None]:

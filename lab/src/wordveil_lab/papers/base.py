@@ -266,11 +266,6 @@ def roles_of(paper: str) -> Mapping[str, str]:
     return roles
 
 
-def cost(paper: str, size: str) -> str:
-    """Return about how long and how much memory a size takes, from runs on one core."""
-    return str(told("papers/about.toml")[paper]["cost"].get(size, "about a minute"))
-
-
 def is_table(paper: str, role: str) -> bool:
     """Whether a role is an embedding rather than data."""
     return role in told("papers/files.toml")["tables"][paper]

@@ -34,14 +34,7 @@ def published(epsilon: float, beta: float, seed: int = 0) -> wv.Projection:
 
 
 def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
-    """Return Claim 6: the noise is longer than m ln(m/gamma)(1 + beta)/epsilon with probability gamma at most.
-
-    Args:
-        m: Dimensions of the projection, at least 1.
-        epsilon: Loss per unit of distance, in (0, inf).
-        beta: Stretch allowed beyond 1, in (0, inf).
-        gamma: Probability, in (0, 1).
-    """
+    """Return Claim 6: the noise is longer than m ln(m/gamma)(1 + beta)/epsilon with probability gamma at most."""
     wv.check_whole("m", m)
     wv.check_positive("epsilon", epsilon)
     wv.check_positive("beta", beta)
