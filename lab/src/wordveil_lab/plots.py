@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.package import from_extra
+from wordveil_lab.package import from_extra, told
 
-SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "wordveil",
-    "svg.fonttype": "none",
-    "font.size": 9.0,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-}
-"""Of the figures of pages."""
-SMALL: dict[Any, Any] = {"svg.hashsalt": "wordveil", "font.size": 8.5}
-"""Of figures with many panels."""
+SETTINGS, SMALL = (told("plots.toml")[use] for use in ("pages", "panels"))
+"""Of the figures of pages, and of those with many panels."""
 COLUMNS = 3
 WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axis
 
