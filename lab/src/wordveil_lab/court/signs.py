@@ -11,8 +11,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from wordveil.api import FUNCTION_WORDS, TOKEN_KINDS, AuditStatus, Finding, round_up, token_kind
-from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
-from wordveil_lab.package import told
+from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted, worded
 
 VERBATIM = 0.05  # share of whole texts
 FEW = 0.5  # of what is expected
@@ -34,9 +33,8 @@ def signs(pairs: PairedTexts, whole: Measure) -> list[Finding]:
 
 
 def _sign(check: str, seen: bool, /, **numbers: object) -> Finding:
-    """Return a finding in the words of signs.toml, braces filled."""
-    words = {part: said.format(**numbers) for part, said in told("court/signs.toml")[check].items()}
-    return Finding(check=check, status=AuditStatus.DISCLOSED if seen else AuditStatus.PASSED, alpha=0.0, **words)
+    status = AuditStatus.DISCLOSED if seen else AuditStatus.PASSED
+    return Finding(check=check, status=status, alpha=0.0, **worded(check, **numbers))
 
 
 def _never_itself(pairs: PairedTexts) -> list[Finding]:

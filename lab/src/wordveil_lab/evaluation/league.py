@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
@@ -164,32 +164,31 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
         # Random words are a selection at a rate that tells no word from another.
         blind = SanText(epsilon=1e-9).fit
         subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else subject_of(blind(embeddings))
-        return LeagueRow(target=job.target, guarantee=None, note="", cells=tuple(_cells(job, subject, store, prepared)))
+        made = _cells(job, lambda: subject, store, prepared)
+        return LeagueRow(target=job.target, guarantee=None, note="", cells=tuple(made))
     key = cells.promise_key(job.target, embeddings, job.plan.promises)
     audit_key = cells.digest(["audit", key, asdict(job.plan.audit), job.plan.seed])
-    finished = tuple(cell for cell in map(store.get_cell, job.keys) if cell is not None)
-    promise, audit = store.get(key), store.get(audit_key)
-    audited = audit is not None or not job.plan.audit.samples
-    if promise is not None and audited and len(finished) == len(job.keys):
-        return LeagueRow(target=job.target, cells=finished, audit=audit, **promise)
+    contender = cache(partial(fit_contender, job.target, embeddings, job.plan.promises))
+
+    def audited() -> dict[str, Any]:
+        return audit_promise(contender(), embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
+
     try:
-        contender = fit_contender(job.target, embeddings, job.plan.promises)
+        promise = store.under(key, lambda: {"guarantee": contender().guarantee.as_dict(), "note": contender().note})
     except WordveilError as problem:
         return LeagueRow(target=job.target, guarantee=None, note=f"not possible here: {problem}", cells=())
-    if promise is None:
-        store.put(key, promise := {"guarantee": contender.guarantee.as_dict(), "note": contender.note})
-    if not audited:
-        audit = audit_promise(contender, embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
-        store.put(audit_key, audit)
-    made = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
+    audit = store.under(audit_key, audited) if job.plan.audit.samples else None
+    entrant = cache(lambda: subject_of(contender().words, decoded=contender().decoded))
+    made = _cells(job, entrant, store, prepared)
     return LeagueRow(target=job.target, cells=tuple(made), audit=audit, **promise)
 
 
-def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> Iterator[Cell]:
+def _cells(job: _Job, entrant: Callable[[], Entrant], store: Cells, prepared: dict[str, Any]) -> Iterator[Cell]:
     """Yield the cells of a row, finished ones as they are; what tasks prepare is kept for other rows."""
     for task, key in zip(job.plan.tasks, job.keys, strict=True):
         cell = store.get_cell(key)
         if cell is None:
+            subject = entrant()
             if task.applies(subject) and repr(task) not in prepared:
                 prepared[repr(task)] = task.prepare(subject.embeddings)
             cell = cells.compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
