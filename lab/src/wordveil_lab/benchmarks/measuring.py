@@ -145,11 +145,8 @@ def _billed(workload: Workload, timing: Timing) -> Timing:
     return timing if workload.device == "cpu" else Timing(wall=timing.wall, cpu=timing.wall)
 
 
-TASKS: dict[str, Callable[[Workload, Machine, bool], list[Measurement]]] = {
-    "decode": _decode,
-    "select": _select,
-    "sanitize": _sanitize,
-}
+Task = Callable[[Workload, Machine, bool], list[Measurement]]
+TASKS: dict[str, Task] = {"decode": _decode, "select": _select, "sanitize": _sanitize}
 """What is measured, by name."""
 
 

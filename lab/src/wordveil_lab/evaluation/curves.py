@@ -24,10 +24,8 @@ COMPARED = (
 )
 """Attack, and a task and score of utility on the same data set."""
 
-
 HOW = ("ahead", "near", "behind")
 """How a row may stand beside another, by `standing`."""
-
 
 Point = tuple[float, float, float, float]
 """Of a curve: attack, its error, utility, its error."""

@@ -200,11 +200,8 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> dict
             rewritten.append(_spell(model, written[known]))
     overlaps = [overlap.rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
     scores = {"loss": loss, "ROUGE-1": 100 * float(np.mean(overlaps)), "N_w": same / max(counted, 1)}
-    for name, score in (
-        ("BLEU", overlap.bleu),
-        (overlap.MINILM, _by_minilm),
-        (overlap.ROBERTA, overlap.bert_score_by_roberta),
-    ):
+    more = {"BLEU": overlap.bleu, overlap.MINILM: _by_minilm, overlap.ROBERTA: overlap.bert_score_by_roberta}
+    for name, score in more.items():
         with suppress(MissingExtraError):
             scores[name] = score(rewritten, originals)
     return scores

@@ -177,9 +177,8 @@ def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
     same = owner[:, None] == owner[None, :]
     first, second, _ = _example(same / same.sum(axis=1, keepdims=True), gaps)
     right = math.exp(nats) / (math.exp(nats) + clusters - 1)
-    response = np.full((clusters, clusters), (1 - right) / (clusters - 1)) + np.eye(clusters) * (
-        right - (1 - right) / (clusters - 1)
-    )
+    wrong = (1 - right) / (clusters - 1)
+    response = np.full((clusters, clusters), wrong) + np.eye(clusters) * (right - wrong)
     assert wv.verify_channel(response, 1.0, nats).holds
     numbers = {"clusters": clusters, "share": told_apart(same)[1], "nats": nats, "right": right}
     return {**_pair(table, gaps, first, second), **numbers}

@@ -117,14 +117,13 @@ def _subjects(wide: Embeddings, small: Embeddings, epsilons: tuple[float, ...]) 
 
 
 def _row(name: str, epsilon: float, found: Scores) -> Comparison:
-    accuracy, auc = PAPER.get((name, epsilon), ("", ""))  # the small table is another one, and has none
     panels = {"figure 1a: test accuracy": "accuracy", "figure 1b: AUC of the membership attack": "auc"}
-    printed = {panel: value for panel, value in zip(panels, (accuracy, auc), strict=True) if value}
+    printed = dict(zip(panels, PAPER.get((name, epsilon), ()), strict=False))  # of the small table there is none
     theirs = [Plotted(panel, name, epsilon, float(value), paper=True) for panel, value in printed.items()]
     intervals = ", ".join(f"{found[score].low:.3f} to {found[score].high:.3f}" for score in panels.values())
     return Comparison(
         what=f"figure 1, {base.labelled(name, epsilon)}: accuracy / attack AUC",
-        paper=f"{accuracy} / {auc}" if accuracy else "",
+        paper=" / ".join(printed.values()),
         ours=f"{base.shown(found['accuracy'])} / {base.shown(found['auc'])}",
         remark="" if found["auc"].runs == 1 else f"95 % intervals {intervals}",
         points=(*(point(panel, name, epsilon or None, found[score]) for panel, score in panels.items()), *theirs),
