@@ -149,12 +149,8 @@ class Sentences:
         self.domain, self.epsilon = domain, epsilon
         self.rephraser = wv.Rephraser(domain.stock(stock), epsilon=epsilon, encoder=encoder)
         self.ids = self.rephraser.sanitizer.parts.encoder.nearest(domain.texts)  # type: ignore[attr-defined]
-        self.behind = self._behind(stock, encoder)
-
-    def _behind(self, stock: str, encoder: str) -> wv.IdArray:
-        """Return the prototypes of the attacker's public sentences."""
-        rows = _public_rows(self.domain, stock if encoder == "static" else "general", encoder)  # MiniLM needs no map
-        return np.asarray((rows @ self.rephraser.embeddings.vectors.T).argmax(axis=1), dtype=np.int32)
+        rows = _public_rows(domain, stock if encoder == "static" else "general", encoder)  # MiniLM needs no map
+        self.behind = (rows @ self.rephraser.embeddings.vectors.T).argmax(axis=1)  # prototypes of public sentences
 
     def run(self, seed: int, blind: bool) -> Scores:
         """Return the scores of a release, or of prototypes drawn at random."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import MissingExtraError, ParameterError, check_delta, check_positive, check_whole
+from wordveil.api import MissingExtraError
 from wordveil_lab.evaluation import overlap
 from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch, Dataset
@@ -129,14 +129,6 @@ class Training:
     validation: float = 0.1  # share of the training texts held out, in (0, 1)
     seed: int = 0  # public seed of weights, order and dropout; never of the noise
     max_tokens: int = 35  # longer texts are cut here
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "hidden", "patience", "max_tokens"):
-            check_whole(name, getattr(self, name))
-        if not 0 <= self.dropout < 1:
-            raise ParameterError("dropout", self.dropout, "must be in [0, 1).")
-        check_delta(self.validation, name="validation")
-        check_positive("learning_rate", self.learning_rate)
 
 
 REWRITE = Training()
