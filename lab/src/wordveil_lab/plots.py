@@ -74,22 +74,15 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None
     for label, paper in series:
         own = [p for p in points if (p.series, p.paper) == (label, paper)]
         own.sort(key=lambda p: (p.epsilon or 0.0, p.value))
-        style = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
+        style: dict[str, Any] = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
         if own[0].epsilon is None:
             axis.axhline(own[0].value, linestyle=":", **style)
             continue
-        axis.errorbar(
-            [p.epsilon for p in own],
-            [p.value for p in own],
-            yerr=None if paper else [p.error for p in own],
-            marker="s" if paper else "o^v"[places[label] // 10 % 3],
-            markersize=4,
-            markerfacecolor="none" if paper else colours[label],
-            linestyle="--" if paper else "-",
-            linewidth=1.2,
-            capsize=2,
-            **style,
-        )
+        marker, filled = ("s", "none") if paper else ("o^v"[places[label] // 10 % 3], colours[label])
+        style |= {"marker": marker, "markersize": 4, "markerfacecolor": filled}
+        style |= {"linestyle": "--" if paper else "-", "linewidth": 1.2, "capsize": 2}
+        errors = None if paper else [p.error for p in own]
+        axis.errorbar([p.epsilon for p in own], [p.value for p in own], yerr=errors, **style)
     across_at = [p.epsilon for p in points if p.epsilon is not None]
     if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
         axis.set_xscale("log")

@@ -48,19 +48,10 @@ def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> di
 
 def as_dict(league: League, command: str = "") -> dict[str, Any]:
     """Return the table as a JSON-ready dictionary."""
-    plan = league.plan
-    return new_report(
-        command,
-        map(_row, league.rows),
-        vocabulary=league.vocabulary,
-        promises=asdict(plan.promises),
-        audit=asdict(plan.audit),
-        repeats=plan.repeats,
-        seed=plan.seed,
-        groups=SENTENCES["groups"],
-        tasks=[_task(task) for task in plan.tasks],
-        left_out=dict(plan.left_out),
-    )
+    plan, tasks = league.plan, [_task(task) for task in league.plan.tasks]
+    how = {"promises": asdict(plan.promises), "audit": asdict(plan.audit), "repeats": plan.repeats, "seed": plan.seed}
+    what = {"groups": SENTENCES["groups"], "tasks": tasks, "left_out": dict(plan.left_out)}
+    return new_report(command, map(_row, league.rows), vocabulary=league.vocabulary, **how, **what)
 
 
 def _row(row: LeagueRow) -> dict[str, Any]:

@@ -212,16 +212,10 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
 def _facts(one: TextSet) -> dict[str, Any]:
     learnt, tested = (len(part) for part in one.texts)
     known = one.attack.tokens[one.attack.tokens >= 0]
-    return {
-        "learnt": learnt,
-        "tested": tested,
-        "classes": len(one.classes),
-        "majority": round(float(np.bincount(one.labels(1)).max() / tested), 4),
-        "attacked": len(one.attack),
-        "words": len(known),
-        "rarer": int(content_words(table())[known].sum()),
-        "public": [[path, most] for path, _, most in one.public],
-    }
+    majority, rarer = np.bincount(one.labels(1)).max() / tested, content_words(table())[known].sum()
+    shown = {"learnt": learnt, "tested": tested, "classes": len(one.classes), "majority": round(float(majority), 4)}
+    attacked = {"attacked": len(one.attack), "words": len(known), "rarer": int(rarer)}
+    return {**shown, **attacked, "public": [[path, most] for path, _, most in one.public]}
 
 
 def growth() -> list[dict[str, Any]]:

@@ -18,6 +18,9 @@ LEFT, NAMED = ("released", "search"), ("named", "rarer")
 """What is judged of releases, and what attackers name: all words, and the rarer ones."""
 CHOSEN_ON, SHOWN_ON = ([one.name for one in sets] for sets in (CHOICE, REPORTED))
 """Names of the sets of the choice, and of those on which the chosen one is reported."""
+REVIEWS = ("MR", "IMDB", "Yelp")
+BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
+"""Part of a row's name -> the row that was measured at random outputs, too."""
 PRICE = {"real": "as it is", "real, by its classes": "by its classes"}
 TOLD = {"Subj": "kind", "TREC": "kind", "complaints": "product", "chats": "intent", "news": "topic", "bank": "intent"}
 
@@ -199,10 +202,6 @@ def _growth(report: Mapping[str, Any]) -> list[str]:
         for row in report["growth"]
     ]
     return markdown_table(["set", "read", "row", "nats", "words named", "rarer"], body)
-
-
-REVIEWS = ("MR", "IMDB", "Yelp")
-BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
 
 
 def summary(report: Mapping[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ from wordveil_lab.pages.figure_values import (
 
 DISTANCES = (1.0, 2.0, 4.0, 8.0, 12.0)
 """Where pairs are audited; of a local mechanism its epsilons."""
+SELECTION_EPSILON, DECODED_EPSILON = 5.0, 20.0
 
 
 def case(
@@ -165,9 +166,6 @@ def projection(table: wv.Embeddings, sampling: Sampling) -> Figure:
     return figure("projection", sampling, claimed, certified, planned, *measured, **facts)
 
 
-DECODED_EPSILON = 20.0
-
-
 def nadp(table: wv.Embeddings, sampling: Sampling) -> Figure:
     """NADP: the exact Gaussian loss of every edge, and audits of pairs that nothing is promised for."""
     epsilon = 4.0
@@ -209,9 +207,6 @@ def jaccard(table: wv.Embeddings, sampling: Sampling) -> Figure:
     deltas = series_at("exact delta at the claimed epsilon", "refuted", [(e, exact) for e in marks], notes=notes)
     measured = audited("audited", cases, sampling, deltas=True)
     return figure("jaccard", sampling, claimed, level, deltas, *measured, words=len(table), d=d)
-
-
-SELECTION_EPSILON = 5.0
 
 
 def selection(mechanism: type[Any], table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -264,12 +259,9 @@ def _losses(
     chosen = [int(np.abs(np.array(apart) - t).argmin()) for t in wanted]
     cases = [_case(fitted, ids[i[p]], ids[j[p]], apart[p], claim, sampling) for p in chosen]
     losses, others = (zip(apart, _exact_losses(words, ids, i, j), strict=True) for words in (fitted, textbook))
-    return (
-        curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss),
-        series_at(f"exact, {label}", "certified", losses),
-        series_at(f"exact, {other}", "textbook", others),
-        *audited(f"audited, {label}", cases, sampling),
-    )
+    claimed = curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss)
+    exact, beside = series_at(f"exact, {label}", "certified", losses), series_at(f"exact, {other}", "textbook", others)
+    return (claimed, exact, beside, *audited(f"audited, {label}", cases, sampling))
 
 
 def _case(
