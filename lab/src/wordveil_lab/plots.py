@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.package import from_extra
+from wordveil_lab.package import from_extra, told
 
-SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "wordveil",
-    "svg.fonttype": "none",
-    "font.size": 9.0,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-}
-"""Of the figures of pages."""
-SMALL: dict[Any, Any] = {"svg.hashsalt": "wordveil", "font.size": 8.5}
-"""Of figures with many panels."""
+SETTINGS, SMALL = (told("plots.toml")[use] for use in ("pages", "panels"))
+"""Of the figures of pages, and of those with many panels."""
 COLUMNS = 3
 WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axis
 
@@ -82,22 +74,15 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None
     for label, paper in series:
         own = [p for p in points if (p.series, p.paper) == (label, paper)]
         own.sort(key=lambda p: (p.epsilon or 0.0, p.value))
-        style = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
+        style: dict[str, Any] = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
         if own[0].epsilon is None:
             axis.axhline(own[0].value, linestyle=":", **style)
             continue
-        axis.errorbar(
-            [p.epsilon for p in own],
-            [p.value for p in own],
-            yerr=None if paper else [p.error for p in own],
-            marker="s" if paper else "o^v"[places[label] // 10 % 3],
-            markersize=4,
-            markerfacecolor="none" if paper else colours[label],
-            linestyle="--" if paper else "-",
-            linewidth=1.2,
-            capsize=2,
-            **style,
-        )
+        marker, filled = ("s", "none") if paper else ("o^v"[places[label] // 10 % 3], colours[label])
+        style |= {"marker": marker, "markersize": 4, "markerfacecolor": filled}
+        style |= {"linestyle": "--" if paper else "-", "linewidth": 1.2, "capsize": 2}
+        errors = None if paper else [p.error for p in own]
+        axis.errorbar([p.epsilon for p in own], [p.value for p in own], yerr=errors, **style)
     across_at = [p.epsilon for p in points if p.epsilon is not None]
     if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
         axis.set_xscale("log")

@@ -57,9 +57,19 @@ def refilled(page: str, tables: Mapping[str, Sequence[str]]) -> str:
     return page
 
 
-def short_number(value: float) -> str:
-    """Return a number with three digits after the point and no zero before it."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
+def read_table(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the table in the part of a page under a heading, its head first."""
+    part = page.split(f"{heading}\n")[1].split("\n## ")[0]
+    return [[cell.strip() for cell in _cells(line)] for line in part.splitlines() if line.startswith("| ")]
+
+
+def _cells(line: str) -> list[str]:
+    return re.split(r"(?<!\\)\|", line)[1:-1]
+
+
+def short_number(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits after the point and no zero before it."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value + 0.0:.{digits}f}")
 
 
 def as_html(title: str, lines: Sequence[str], pictures: Mapping[str, str] | None = None) -> str:
@@ -72,7 +82,7 @@ def as_html(title: str, lines: Sequence[str], pictures: Mapping[str, str] | None
     for kind, block in groupby((line for line in lines if line), key=_kind):
         found = list(block)
         if kind == "|":
-            head, _, *body = (re.split(r"(?<!\\)\|", line)[1:-1] for line in found)
+            head, _, *body = map(_cells, found)
             rows = (html_row(name.strip(), map(_inline, cells)) for name, *cells in body)
             parts.append(html_table(rows, map(_inline, head)))
         elif kind == "-":

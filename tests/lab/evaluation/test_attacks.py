@@ -8,7 +8,6 @@ from tests.lab.conftest import noisy
 import seeds
 import wordveil as wv
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
 from wordveil_lab.evaluation.evidence import (
     BayesGuess,
     channel_guesses,
@@ -19,6 +18,7 @@ from wordveil_lab.evaluation.evidence import (
     word_channel,
 )
 from wordveil_lab.evaluation.subjects import place_unknown, subject_of, unprotected
+from wordveil_lab.evaluation.word_tasks import OverlapSkewness, PlausibleDeniability
 
 SOURCE = seeds.source(11)
 ALPHA = 1e-9

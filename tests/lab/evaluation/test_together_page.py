@@ -21,9 +21,9 @@ REPORT = measured.RUN.report()
 
 def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
     expected = set()
-    for facts, _ in measured.plan():
-        name, both = facts["series"].removeprefix("persons: "), facts["series"] in measured.RATES
-        expected |= {(name + end, facts["domain"], facts.get("epsilon")) for end in ("", ", denoised")[: 1 + both]}
+    for series, domain, epsilon, _ in measured.plan():
+        name, both = series.removeprefix("persons: "), series in measured.RATES
+        expected |= {(name + end, domain, epsilon) for end in ("", ", denoised")[: 1 + both]}
     assert {(row["name"], domain, row["epsilon"]) for row in REPORT["rows"] for domain in row["cells"]} == expected
     for domain in measured.DOMAINS:
         for row in shown.rows_of(REPORT, domain):

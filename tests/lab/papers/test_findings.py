@@ -29,9 +29,10 @@ from wordveil_lab.papers.base import (
     standing,
     verdict,
 )
-from wordveil_lab.papers.summary import as_dict, as_markdown, judged_rows, read_reproduction, summary_table
+from wordveil_lab.papers.summary import JUDGED, as_dict, as_markdown, read_reproduction, summary_table
 from wordveil_lab.papers.trlaplace import CERTIFIED, CODE, PUBLISHED, Published, best_guess, contenders
 from wordveil_lab.rows import data_folder, file_digest
+from wordveil_lab.tables import read_table
 
 
 def accuracies(**values):
@@ -257,7 +258,7 @@ def test_no_sentence_judges_without_an_exact_ground(page):
 def test_what_does_not_hold_was_computed_or_run_at_the_papers_size_and_data(paper):
     page = (RESULTS / f"{paper}.md").read_text(encoding="utf-8")
     whole = "size paper" in page and "--table" in page
-    for what, _, ours, said in judged_rows(page):
+    for what, _, ours, said in read_table(page, JUDGED)[1:]:
         assert said in VERDICTS
         assert said != FAILS or whole or re.search("exact|proved", ours), what
 

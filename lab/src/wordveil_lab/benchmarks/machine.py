@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import platform
+import re
 import resource
 import sys
 import time
@@ -120,11 +121,9 @@ def peak_memory_bytes() -> int:
 
 def _processor_name() -> str:
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
+    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
+    named = re.search(r"^model name\s*: *(.*\S)", text, re.MULTILINE)
+    return named[1] if named else platform.processor() or "unknown"
 
 
 NOISE = 0.6  # length of the noise relative to the median vector

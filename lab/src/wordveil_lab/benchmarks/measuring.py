@@ -87,7 +87,11 @@ def measure(workload: Workload, machine: Machine, *, with_peers: bool = True) ->
 
 def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     line = partial(_line, "decode", workload, machine)
-    words = _search(workload)
+    outputs = np.arange(workload.vocabulary, dtype=np.int32)
+    if workload.device == "cpu":
+        words: Any = wv.NearestWords(workload.vectors, outputs)
+    else:
+        words = wv.GpuNearestWords(workload.vectors, outputs, device=workload.device)
     answers, total = list[wv.IdArray](), Timing(wall=0.0, cpu=0.0)
     words.nearest(workload.vectors[:1], threads=1)
     for queries in workload.query_blocks():
@@ -101,7 +105,7 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
         if not peers.available(module):
             continue
         some = workload.queries[:most]
-        found, timing = _timed_peer(module, workload, partial(prepare(workload.vectors), some))
+        found, timing = peers.timed(module, workload.threads, partial(prepare(workload.vectors), some))
         lines.append(line(name, len(some), timing, float(np.mean(found == answers[0][:most]))))
     return lines
 
@@ -121,7 +125,7 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
         timing = best_timing(work, workload.repeats)
         lines.append(line(f"{NAME}, {what}", len(some), _billed(workload, timing)))
     for name, (select, module, most) in peers.SELECTORS.items() if with_peers else ():
-        _, timing = _timed_peer(module, workload, partial(select, workload.vectors, ids[:most], EPSILON / 2))
+        _, timing = peers.timed(module, workload.threads, partial(select, workload.vectors, ids[:most], EPSILON / 2))
         lines.append(line(name, len(ids[:most]), timing))
     return lines
 
@@ -136,31 +140,13 @@ def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Me
     return [line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
 
 
-def _search(workload: Workload) -> Any:
-    outputs = np.arange(workload.vocabulary, dtype=np.int32)
-    if workload.device == "cpu":
-        return wv.NearestWords(workload.vectors, outputs)
-    return wv.GpuNearestWords(workload.vectors, outputs, device=workload.device)
-
-
 def _billed(workload: Workload, timing: Timing) -> Timing:
     """Return a time as it counts: on a card, wall time, since the processor may sleep while the card works."""
     return timing if workload.device == "cpu" else Timing(wall=timing.wall, cpu=timing.wall)
 
 
-def _timed_peer(module: str, workload: Workload, work: Callable[[], wv.IdArray]) -> tuple[wv.IdArray, Timing]:
-    """Run a peer under the workload's threads and return its answers and its time."""
-    answers: list[wv.IdArray] = []
-    threads = wv.resolve_threads(workload.threads)
-    timing = best_timing(lambda: answers.append(peers.with_threads(module, threads, work)), 2)
-    return answers[0], timing
-
-
-TASKS: dict[str, Callable[[Workload, Machine, bool], list[Measurement]]] = {
-    "decode": _decode,
-    "select": _select,
-    "sanitize": _sanitize,
-}
+Task = Callable[[Workload, Machine, bool], list[Measurement]]
+TASKS: dict[str, Task] = {"decode": _decode, "select": _select, "sanitize": _sanitize}
 """What is measured, by name."""
 
 
@@ -232,17 +218,12 @@ def _paint(axes: Any, lines: Sequence[Measurement], axis: str | None) -> None:
         axes.invert_yaxis()
         axes.set(xscale="log", xlabel="tokens per second and core")
         return
-    for task in dict.fromkeys(line.task for line in lines):
-        _curve(axes, task, axis, [line for line in lines if line.task == task])
+    first: dict[str, dict[int, Measurement]] = {}  # the first engine of each task at each size
+    for line in lines:
+        first.setdefault(line.task, {}).setdefault(int(getattr(line, axis)), line)
+    for task, curve in first.items():
+        (drawn,) = axes.plot([*curve], [line.wall_rate for line in curve.values()], marker="o", label=task)
+        limits = [line.limit for line in curve.values()]
+        axes.plot([*curve], limits, linewidth=0.8, linestyle=":", color=drawn.get_color())
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="tokens per second")
     axes.legend()
-
-
-def _curve(axes: Any, task: str, axis: str, lines: Sequence[Measurement]) -> None:
-    """Draw the first engine of a task against the size that grew, with the limit as a thin line."""
-    first: dict[int, Measurement] = {}
-    for line in lines:
-        first.setdefault(int(getattr(line, axis)), line)
-    sizes = list(first)
-    (drawn,) = axes.plot(sizes, [first[s].wall_rate for s in sizes], marker="o", label=task)
-    axes.plot(sizes, [first[s].limit for s in sizes], linewidth=0.8, linestyle=":", color=drawn.get_color())

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from wordveil.api import Float32Array, Float64Array, IdArray
+from wordveil.api import Float32Array, Float64Array, IdArray, resolve_threads
+from wordveil_lab.benchmarks.machine import Timing, best_timing
 from wordveil_lab.package import from_extra
 
 BATCH = 1024
@@ -110,12 +111,14 @@ def available(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def with_threads(module: str, threads: int, work: Callable[[], Any]) -> Any:
-    """Run `work` with BLAS, and faiss where it is the peer, held to a number of threads."""
-    with threadpool_limits(limits=threads):
+def timed(module: str, threads: int | None, work: Callable[[], IdArray]) -> tuple[IdArray, Timing]:
+    """Return answers and time of a peer, with BLAS, and faiss where it is the peer, held to a number of threads."""
+    answers, count = list[IdArray](), resolve_threads(threads)
+    with threadpool_limits(limits=count):
         if module == "faiss":
-            _module("faiss").omp_set_num_threads(threads)
-        return work()
+            _module("faiss").omp_set_num_threads(count)
+        timing = best_timing(lambda: answers.append(work()), 2)
+    return answers[0], timing
 
 
 def _module(name: str) -> Any:

@@ -79,10 +79,12 @@ def reproduce(
 
 
 def _repeat(options: Options, report: Path | None, *, as_json: bool) -> None:
-    from wordveil_lab.papers.base import cost, timed
+    from wordveil_lab.package import told
+    from wordveil_lab.papers.base import timed
     from wordveil_lab.papers.summary import as_dict, as_markdown, write_reproduction
 
-    say(f"{options.paper}, size {options.size}: {cost(options.paper, options.size)}")
+    cost = told("papers/about.toml")[options.paper]["cost"].get(options.size, "about a minute")  # on one core
+    say(f"{options.paper}, size {options.size}: {cost}")
     module = importlib.import_module(f"wordveil_lab.papers.{options.paper.replace('-', '_')}")
     found = timed(module.reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])

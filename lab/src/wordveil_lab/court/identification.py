@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from scipy.special import bdtrc
 
 from wordveil.api import Finding, Float32Array, Float64Array, at_least_in_words, audit_result, lower_bound, round_up
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.court.pairs import Measure, PairedTexts
+from wordveil_lab.court.pairs import Measure, PairedTexts, worded
 from wordveil_lab.evaluation.models import bag_of_words, weighted_bag
 
 SIZES = (2, 10, 100)
@@ -161,25 +161,12 @@ def _attacks(pairs: PairedTexts, rows: Rows) -> Iterator[tuple[str, Float64Array
 
 def _held_against(match: Matches, claim: Claim, share: float, alpha: float) -> Finding:
     chance = match.chance()
-    return audit_result(
-        check="claimed epsilon",
-        bad=chance <= share,
-        observed=f"{match.hits} of {match.n} matched with their original among {match.size} by {match.attack}",
-        expected=(
-            f"at most {round_up(100 * match.bound, 4)} % at epsilon {round_up(claim.epsilon)} a {claim.per}: "
-            f"so many have probability at most {round_up(chance, 2)}, and are called a contradiction from "
-            f"{round_up(share, 2)} on"
-        ),
-        alpha=alpha,
-    )
+    numbers = {"most": round_up(100 * match.bound, 4), "chance": round_up(chance, 2), "share": round_up(share, 2)}
+    said = worded("claimed epsilon", epsilon=round_up(claim.epsilon), per=claim.per, **numbers, **asdict(match))
+    return audit_result(check="claimed epsilon", bad=chance <= share, alpha=alpha, **said)
 
 
 def _bound(match: Matches, share: float, alpha: float) -> Finding:
-    return audit_result(
-        check="epsilon of a text",
-        bad=False,
-        observed=f"at least {at_least_in_words(match.epsilon_at_least(share))} nats, "
-        f"by {match.attack} among {match.size}",
-        expected=f"wrong with probability at most {round_up(alpha)}; no upper bound follows from examples",
-        alpha=alpha,
-    )
+    least = at_least_in_words(match.epsilon_at_least(share))
+    said = worded("epsilon of a text", least=least, alpha=round_up(alpha), **asdict(match))
+    return audit_result(check="epsilon of a text", bad=False, alpha=alpha, **said)

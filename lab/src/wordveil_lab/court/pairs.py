@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import FORMATS, DocumentSettings, ParameterError, PrivateText, guess_format, tokenizer_for
+from wordveil_lab.package import told
 from wordveil_lab.rows import read_rows, thinned
 
 LEAST = 8  # pairs: fewer give no number worth printing
@@ -77,6 +78,11 @@ class PairedTexts:
         facts = {name: thinned(list(values), limit) for name, values in self.facts.items()}
         originals, released = (thinned(list(texts), limit) for texts in (self.originals, self.released))
         return PairedTexts(originals=originals, released=released, facts=facts)
+
+
+def worded(check: str, /, **numbers: object) -> dict[str, str]:
+    """Return what was observed and what would be expected, in the words of findings.toml, braces filled."""
+    return {part: said.format(**numbers) for part, said in told("court/findings.toml")[check].items()}
 
 
 def shifted(n: int) -> NDArray[np.int64]:

@@ -31,15 +31,10 @@ def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     for name, group in groupby(report["measures"], key=lambda one: one["group"]):
         measures = list(group)
         pictures[name] = _bars(name, measures)
-        body = (
-            [
-                one["name"] + ARROWS[one["better"]],
-                f"{one['value']:.4g}",
-                "" if one["beside"] is None else f"{one['beside']:.4g} ({one['baseline']})",
-                f"{one['n']:,}",
-            ]
-            for one in measures
-        )
+        body = []
+        for one in measures:
+            beside = "" if one["beside"] is None else f"{one['beside']:.4g} ({one['baseline']})"
+            body.append([one["name"] + ARROWS[one["better"]], f"{one['value']:.4g}", beside, f"{one['n']:,}"])
         table = markdown_table(["measure", "value", "beside", "counted"], body)
         shown += [f"## {name.capitalize()}", *table, f"![{name}]({name})"]
     if report["left_out"]:

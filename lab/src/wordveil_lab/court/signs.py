@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from wordveil.api import FUNCTION_WORDS, TOKEN_KINDS, AuditStatus, Finding, round_up, token_kind
-from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
+from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted, worded
 
 VERBATIM = 0.05  # share of whole texts
 FEW = 0.5  # of what is expected
@@ -23,33 +23,18 @@ def signs(pairs: PairedTexts, whole: Measure) -> list[Finding]:
     outputs, inputs = Counter(pairs.released), len(set(pairs.originals))
     commonest = outputs.most_common(1)[0][1]
     same = sum(len(own) == len(other) for own, other in zip(*pairs.words, strict=True))
+    few = len(outputs) < FEW * inputs
     return [
-        _sign(
-            "verbatim releases",
-            seen=whole.value >= VERBATIM,
-            observed=f"{round_up(100 * whole.value, 3)} % of {whole.n} texts are as they were, spaces and case apart",
-            expected="next to none",
-        ),
-        _sign(
-            "constant outputs",
-            seen=len(outputs) < FEW * inputs,
-            observed=f"{len(outputs)} different releases of {inputs} different texts; the commonest {commonest} times",
-            expected="about as many as texts; few outputs say little of their texts, and any average over them "
-            "misleads",
-        ),
+        _sign("verbatim releases", whole.value >= VERBATIM, share=round_up(100 * whole.value, 3), texts=whole.n),
+        _sign("constant outputs", few, outputs=len(outputs), inputs=inputs, commonest=commonest),
         *_never_itself(pairs),
-        _sign(
-            "length",
-            seen=same > 0.9 * len(pairs),
-            observed=f"{same} of {len(pairs)} releases have as many words as their text",
-            expected="where all have, the number of words is disclosed, and a claim must assume that it is equal",
-        ),
+        _sign("length", same > 0.9 * len(pairs), same=same, pairs=len(pairs)),
     ]
 
 
-def _sign(check: str, *, seen: bool, observed: str, expected: str) -> Finding:
+def _sign(check: str, seen: bool, /, **numbers: object) -> Finding:
     status = AuditStatus.DISCLOSED if seen else AuditStatus.PASSED
-    return Finding(check=check, status=status, observed=observed, expected=expected, alpha=0.0)
+    return Finding(check=check, status=status, alpha=0.0, **worded(check, **numbers))
 
 
 def _never_itself(pairs: PairedTexts) -> list[Finding]:
@@ -70,20 +55,8 @@ def _never_itself(pairs: PairedTexts) -> list[Finding]:
         return []
     twice = sum(count * (count - 1) for word, outputs in drawn for out, count in outputs.items() if out != word)
     expected = n * twice / pairs_of
-    return [
-        _sign(
-            "never the word itself",
-            seen=expected >= EXPECTED and itself < FEW * expected,
-            observed=(
-                f"words seen twice or more are released as themselves {itself} times in {n}, besides {len(raw)} words "
-                "that always are"
-            ),
-            expected=(
-                f"about {expected:.0f}, as often as as another word of their lists: a list without the word itself "
-                "rules it out, which no finite epsilon allows"
-            ),
-        )
-    ]
+    seldom = expected >= EXPECTED and itself < FEW * expected
+    return [_sign("never the word itself", seldom, itself=itself, n=n, raw=len(raw), expected=expected)]
 
 
 CLASSES = ("content words", "function words", "typed tokens", *TOKEN_KINDS)

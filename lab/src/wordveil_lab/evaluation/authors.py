@@ -156,9 +156,8 @@ class AttributeInference(Task):
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared
-        counts = models.bag_of_words(
-            released_tokens(corpus, subject, source, self.name), corpus, len(subject.embeddings)
-        )
+        tokens = released_tokens(corpus, subject, source, self.name)
+        counts = models.bag_of_words(tokens, corpus, len(subject.embeddings))
         commonest = Counter(labels.tolist()).most_common(1)[0][1]
         right = cross_validated(counts, counts, labels, model=self.model, folds=self.folds)
         return {"accuracy": right, "guessing": commonest / len(labels)}
@@ -183,7 +182,6 @@ def cross_validated(
     for held in range(folds):
         train, weights = models.weighted_bag(learnt[fold != held])
         fitted = models.fit_quietly(models.linear_model(model), train, labels[fold != held])
-        right += int(
-            (fitted.predict(models.weighted_bag(asked[fold == held], weights)[0]) == labels[fold == held]).sum()
-        )
+        guesses = fitted.predict(models.weighted_bag(asked[fold == held], weights)[0])
+        right += int((guesses == labels[fold == held]).sum())
     return right / len(labels)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import fields
+from pkgutil import resolve_name
 from typing import Any
 
 from wordveil.api import ParameterError, check_choice
@@ -13,14 +13,10 @@ from wordveil_lab.evaluation.evidence import PUBLIC_LIST
 from wordveil_lab.package import told
 from wordveil_lab.rows import file_digest, locate
 
-
-def _class_at(place: str) -> type[Task]:
-    module, _, name = place.partition(".")
-    found: type[Task] = getattr(importlib.import_module(f"wordveil_lab.evaluation.{module}"), name)
-    return found
-
-
-TASKS = {name: _class_at(facts["place"]) for name, facts in told("evaluation/tasks.toml").items()}
+TASKS: Mapping[str, type[Task]] = {
+    name: resolve_name(f"wordveil_lab.evaluation.{facts['place']}")
+    for name, facts in told("evaluation/tasks.toml").items()
+}
 """Task name -> class."""
 
 SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"full": {}, **told("evaluation/sizes.toml")}

@@ -191,7 +191,10 @@ class Cells:
 
     def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
         """Return what a piece of work gave, done here unless it was finished before under the same facts."""
-        key = digest(facts)
+        return self.under(digest(facts), compute)
+
+    def under(self, key: str, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what lies under a key, computed where nothing does."""
         found = self.get(key)
         if found is None:
             self.put(key, found := dict(compute()))

@@ -17,26 +17,20 @@ LEVELS = (0.2, 0.4, 0.6, 0.8)
 
 FEWEST = 3  # epsilons that make a curve
 
-COMPARED = {
-    "inversion-reviews": (("centroid-classification", "accuracy"),),
-    "inversion-sentences": (("sts", "pearson"), ("retrieval", "ndcg")),
-}
-"""Attack -> utilities on the same data set."""
-
+COMPARED = (
+    ("inversion-reviews", "centroid-classification", "accuracy"),
+    ("inversion-sentences", "sts", "pearson"),
+    ("inversion-sentences", "retrieval", "ndcg"),
+)
+"""Attack, and a task and score of utility on the same data set."""
 
 HOW = ("ahead", "near", "behind")
 """How a row may stand beside another, by `standing`."""
 
-
 Point = tuple[float, float, float, float]
 """Of a curve: attack, its error, utility, its error."""
-
-
-class CurveValue(NamedTuple):
-    """A value read off a curve, and its standard error."""
-
-    value: float
-    error: float
+Pair = tuple[float, float]
+"""A value, and its standard error."""
 
 
 class CurveComparison(NamedTuple):
@@ -45,10 +39,10 @@ class CurveComparison(NamedTuple):
     group: str
     attack: str
     utility: str
-    rows: Mapping[str, tuple[CurveValue | None, ...]]
+    rows: Mapping[str, tuple[Pair | None, ...]]
 
 
-def read_at(points: Sequence[Point], level: float) -> CurveValue | None:
+def read_at(points: Sequence[Point], level: float) -> Pair | None:
     """Return the utility where a curve first reaches an attack success, by linear interpolation; or None.
 
     With weight w of the right end and slope m, the variance is the sum over both ends of the squared weight times
@@ -58,23 +52,22 @@ def read_at(points: Sequence[Point], level: float) -> CurveValue | None:
         if x0 <= level <= x1 and x0 < x1:
             w, slope = (level - x0) / (x1 - x0), (y1 - y0) / (x1 - x0)
             variance = (1 - w) ** 2 * (dy0**2 + (slope * dx0) ** 2) + w**2 * (dy1**2 + (slope * dx1) ** 2)
-            return CurveValue(y0 + w * (y1 - y0), math.sqrt(variance))
+            return y0 + w * (y1 - y0), math.sqrt(variance)
     return None
 
 
-def standing(own: tuple[float, float], other: CurveValue) -> str:
+def standing(own: Pair, other: Pair) -> str:
     """Return whether a value is "ahead" of another or "behind" by more than two standard errors of both, or "near"."""
-    gap, error = own[0] - other.value, math.hypot(own[1], other.error)
+    gap, error = own[0] - other[0], math.hypot(own[1], other[1])
     return "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
 
 
 def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     """Return the comparisons that a report has curves for: groups in which some row has three epsilons."""
     found = []
-    compared = [(task, utility) for task, utilities in COMPARED.items() for utility in utilities]
-    for group, (task, utility), score in product(report["groups"], compared, ("best", "best-content")):
+    for group, (task, *utility), score in product(report["groups"], COMPARED, ("best", "best-content")):
         rows = [row for row in report["rows"] if row["group"] == group]
-        curves = _curves(rows, (task, score), utility)
+        curves = _curves(rows, [(task, score), (utility[0], utility[1])])
         read = {name: tuple(read_at(curve, at) for at in LEVELS) for name, curve in curves.items()}
         read = {name: values for name, values in read.items() if any(values)}
         if read:
@@ -82,13 +75,11 @@ def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     return found
 
 
-def _curves(
-    rows: Sequence[Mapping[str, Any]], attack: tuple[str, str], utility: tuple[str, str]
-) -> dict[str, list[Point]]:
-    """Return each mechanism's points, in the order of epsilon."""
+def _curves(rows: Sequence[Mapping[str, Any]], scores: Sequence[tuple[str, str]]) -> dict[str, list[Point]]:
+    """Return each mechanism's points, attack and utility, in the order of epsilon."""
     curves: dict[str, list[Point]] = {}
     for row in sorted(rows, key=lambda row: row["epsilon"]):
-        pair = [row["cells"].get(task, {}).get("scores", {}).get(score) for task, score in (attack, utility)]
+        pair = [row["cells"].get(task, {}).get("scores", {}).get(score) for task, score in scores]
         if None not in pair:
             x, y = pair
             point = (x["mean"], x["standard_error"], y["mean"], y["standard_error"])

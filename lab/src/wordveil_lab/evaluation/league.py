@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,21 +20,10 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from wordveil.api import Embeddings, ParameterError, SanText, WordveilError, check_whole
+from wordveil_lab.evaluation import cells
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.cells import (
-    Baseline,
-    Cell,
-    Cells,
-    Group,
-    OfferedTarget,
-    PromiseSettings,
-    Target,
-    cell_key,
-    compute_cell,
-    digest,
-    promise_key,
-)
+from wordveil_lab.evaluation.cells import Baseline, Cell, Cells, Group, OfferedTarget, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
@@ -96,7 +85,7 @@ def run_league(
     """Compute the table; it does not depend on the number of workers, or on what the cache of cells holds."""
     check_whole("workers", workers)
     started = time.perf_counter()
-    key = partial(cell_key, embeddings=embeddings, promises=plan.promises, repeats=plan.repeats, seed=plan.seed)
+    key = partial(cells.cell_key, embeddings=embeddings, promises=plan.promises, repeats=plan.repeats, seed=plan.seed)
     jobs = [
         _Job(target, tuple(key(target, task) for task in plan.tasks), plan, cache)
         for target in (*Baseline, *plan.targets)
@@ -109,14 +98,10 @@ def run_league(
         done += len(plan.tasks)
         progress(done, total, row.label)
     header = embeddings.header
+    vocabulary = {"name": header.name, "words": header.rows, "dimensions": header.dimensions}
     return League(
         plan=plan,
-        vocabulary={
-            "name": header.name,
-            "words": header.rows,
-            "dimensions": header.dimensions,
-            "checksum": header.checksum,
-        },
+        vocabulary=vocabulary | {"checksum": header.checksum},
         rows=_in_their_group([rows[job.target] for job in jobs]),
         seconds=time.perf_counter() - started,
         cached=cached,
@@ -179,34 +164,33 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
         # Random words are a selection at a rate that tells no word from another.
         blind = SanText(epsilon=1e-9).fit
         subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else subject_of(blind(embeddings))
-        return LeagueRow(target=job.target, guarantee=None, note="", cells=tuple(_cells(job, subject, store, prepared)))
-    key = promise_key(job.target, embeddings, job.plan.promises)
-    audit_key = digest(["audit", key, asdict(job.plan.audit), job.plan.seed])
-    finished = tuple(cell for cell in map(store.get_cell, job.keys) if cell is not None)
-    promise, audit = store.get(key), store.get(audit_key)
-    audited = audit is not None or not job.plan.audit.samples
-    if promise is not None and audited and len(finished) == len(job.keys):
-        return LeagueRow(target=job.target, cells=finished, audit=audit, **promise)
+        made = _cells(job, lambda: subject, store, prepared)
+        return LeagueRow(target=job.target, guarantee=None, note="", cells=tuple(made))
+    key = cells.promise_key(job.target, embeddings, job.plan.promises)
+    audit_key = cells.digest(["audit", key, asdict(job.plan.audit), job.plan.seed])
+    contender = cache(partial(fit_contender, job.target, embeddings, job.plan.promises))
+
+    def audited() -> dict[str, Any]:
+        return audit_promise(contender(), embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
+
     try:
-        contender = fit_contender(job.target, embeddings, job.plan.promises)
+        promise = store.under(key, lambda: {"guarantee": contender().guarantee.as_dict(), "note": contender().note})
     except WordveilError as problem:
         return LeagueRow(target=job.target, guarantee=None, note=f"not possible here: {problem}", cells=())
-    if promise is None:
-        store.put(key, promise := {"guarantee": contender.guarantee.as_dict(), "note": contender.note})
-    if not audited:
-        audit = audit_promise(contender, embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
-        store.put(audit_key, audit)
-    cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
-    return LeagueRow(target=job.target, cells=tuple(cells), audit=audit, **promise)
+    audit = store.under(audit_key, audited) if job.plan.audit.samples else None
+    entrant = cache(lambda: subject_of(contender().words, decoded=contender().decoded))
+    made = _cells(job, entrant, store, prepared)
+    return LeagueRow(target=job.target, cells=tuple(made), audit=audit, **promise)
 
 
-def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> Iterator[Cell]:
+def _cells(job: _Job, entrant: Callable[[], Entrant], store: Cells, prepared: dict[str, Any]) -> Iterator[Cell]:
     """Yield the cells of a row, finished ones as they are; what tasks prepare is kept for other rows."""
     for task, key in zip(job.plan.tasks, job.keys, strict=True):
         cell = store.get_cell(key)
         if cell is None:
+            subject = entrant()
             if task.applies(subject) and repr(task) not in prepared:
                 prepared[repr(task)] = task.prepare(subject.embeddings)
-            cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
+            cell = cells.compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
             store.put(key, asdict(cell))
         yield cell

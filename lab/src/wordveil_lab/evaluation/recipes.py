@@ -28,6 +28,7 @@ import numpy as np
 
 import wordveil.api as wv
 from wordveil_lab.evaluation.cells import Baseline, Contender, Group, OfferedTarget, PromiseSettings, Target
+from wordveil_lab.package import told
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class RowPlan:
 _Recipe = Callable[[RowPlan], Contender]
 BALL = "delta", "clip_norm"
 PRINCIPAL: dict[str, Any] = {"directions": "principal", "sensitivity": "spectral"}
+NOTES: dict[str, str] = told("evaluation/report.toml")["notes"]
 
 
 def _decoded(
     plan: RowPlan, mechanism: wv.VectorMechanism, decoder: wv.Decoder | None = None, note: str = ""
 ) -> Contender:
-    words = wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings)
-    return Contender(words=words, guarantee=words.guarantee(), note=note)
+    return _selected(wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings), note)
 
 
 def _undecoded(recipe: _Recipe, plan: RowPlan) -> Contender:
@@ -116,8 +117,9 @@ def noise_diameter(noise: wv.VectorRandomizer, embeddings: wv.Embeddings) -> flo
     return math.nextafter(found / noise.largest_stretch, math.inf)
 
 
-def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism], d: int) -> Contender:
-    reach, delta = noise_diameter(mechanism(epsilon=1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
+def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism]) -> Contender:
+    unit, delta = mechanism(epsilon=1.0).fit(plan.embeddings), plan.settings.delta
+    reach, d = noise_diameter(unit, plan.embeddings), unit.dimensions
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while wv.laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
@@ -152,12 +154,12 @@ def listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Callab
 
 
 def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, note: str = "", **settings: Any) -> _Recipe:
-    """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named."""
+    """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named, as is its note."""
 
     def recipe(plan: RowPlan) -> Contender:
         known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm, "dimensions": plan.projected}
         mechanism = kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan})
-        return _decoded(plan, mechanism, note=note)
+        return _decoded(plan, mechanism, note=NOTES[note] if note else "")
 
     return recipe
 
@@ -190,19 +192,11 @@ def _refuted_gaussian(plan: RowPlan) -> Contender:
 _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace"): _noise(wv.MultivariateLaplace),
     (Group.METRIC, "mahalanobis"): _mahalanobis,
-    (Group.METRIC, "projection"): _noise(
-        wv.Projection,
-        "dimensions",
-        note="loss between words of this vocabulary, by the exact stretch of one public matrix",
-    ),
-    (Group.METRIC, "projection-principal"): _noise(
-        wv.Projection, "dimensions", note="principal directions of the public table: no stretch", **PRINCIPAL
-    ),
-    (Group.LOCAL, "laplace-profile"): lambda plan: _local_by_profile(
-        plan, wv.MultivariateLaplace, plan.embeddings.dimensions
-    ),
+    (Group.METRIC, "projection"): _noise(wv.Projection, "dimensions", note="stretch"),
+    (Group.METRIC, "projection-principal"): _noise(wv.Projection, "dimensions", note="principal", **PRINCIPAL),
+    (Group.LOCAL, "laplace-profile"): lambda plan: _local_by_profile(plan, wv.MultivariateLaplace),
     (Group.LOCAL, "projection-principal-profile"): lambda plan: _local_by_profile(
-        plan, partial(wv.Projection, dimensions=plan.projected, **PRINCIPAL), plan.projected
+        plan, partial(wv.Projection, dimensions=plan.projected, **PRINCIPAL)
     ),
     (Group.LOCAL, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL),
     (Group.LOCAL, "clipped-l2"): _noise(wv.ClippedL2, *BALL, diameter="vocabulary"),
@@ -210,12 +204,10 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "truncated-laplace"): _noise(wv.TruncatedLaplace, *BALL, calibration="certified"),
     (Group.NEIGHBOUR, "nadp"): _noise(wv.NADP, "delta"),
     (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
-    (Group.NEIGHBOUR, "clipped-gaussian"): _noise(
-        wv.ClippedGaussian, *BALL, note="local DP, which implies neighbour DP"
-    ),
+    (Group.NEIGHBOUR, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL, note="implied"),
     (Group.REFUTED, "truncated-laplace-published"): _refuted_truncated,
     (Group.REFUTED, "clipped-gaussian-classical"): _refuted_gaussian,
-    (Group.REFUTED, "jaccard"): _noise(wv.Jaccard, "delta", note="as published", allow_refuted=True),
+    (Group.REFUTED, "jaccard"): _noise(wv.Jaccard, "delta", note="published", allow_refuted=True),
 }
 
 _WORDS: dict[tuple[Group, str], _Recipe] = {

@@ -24,7 +24,7 @@ from wordveil.api import ParameterError, check_replaced, check_report_path, roun
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.cells import Group, Target
-from wordveil_lab.evaluation.curves import COMPARED, LEVELS, CurveValue, equal_attack
+from wordveil_lab.evaluation.curves import COMPARED, LEVELS, Pair, equal_attack
 from wordveil_lab.evaluation.league import League, LeagueRow
 from wordveil_lab.package import missing_extra, told
 from wordveil_lab.plots import Plotted, draw
@@ -37,9 +37,8 @@ NOISE = "seeded test noise on public data: not a release"
 
 SENTENCES = told("evaluation/report.toml")
 
-_FIGURE = (
-    f"is a figure: it needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
-)
+_ATTACKS = ", ".join(dict.fromkeys(attack for attack, *_ in COMPARED))
+_FIGURE = f"is a figure: it needs one of {_ATTACKS} among the tasks, and a task of utility on the same texts."
 
 
 def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> dict[str, Any]:
@@ -49,19 +48,10 @@ def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> di
 
 def as_dict(league: League, command: str = "") -> dict[str, Any]:
     """Return the table as a JSON-ready dictionary."""
-    plan = league.plan
-    return new_report(
-        command,
-        map(_row, league.rows),
-        vocabulary=league.vocabulary,
-        promises=asdict(plan.promises),
-        audit=asdict(plan.audit),
-        repeats=plan.repeats,
-        seed=plan.seed,
-        groups=SENTENCES["groups"],
-        tasks=[_task(task) for task in plan.tasks],
-        left_out=dict(plan.left_out),
-    )
+    plan, tasks = league.plan, [_task(task) for task in league.plan.tasks]
+    how = {"promises": asdict(plan.promises), "audit": asdict(plan.audit), "repeats": plan.repeats, "seed": plan.seed}
+    what = {"groups": SENTENCES["groups"], "tasks": tasks, "left_out": dict(plan.left_out)}
+    return new_report(command, map(_row, league.rows), vocabulary=league.vocabulary, **how, **what)
 
 
 def _row(row: LeagueRow) -> dict[str, Any]:
@@ -122,8 +112,7 @@ def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
 
 
 def _points(report: dict[str, Any]) -> Iterator[Plotted]:
-    compared = [(task, *utility) for task, utilities in COMPARED.items() for utility in utilities]
-    for group, (task, utility, score), row in product(report["groups"], compared, report["rows"]):
+    for group, (task, utility, score), row in product(report["groups"], COMPARED, report["rows"]):
         attack, use = (row["cells"].get(name, {}).get("scores", {}) for name in (task, utility))
         if row["group"] == group and attack and use:
             figure, found = f"{group}: {utility}, {score}", use[score]
@@ -142,8 +131,8 @@ def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
     return lines
 
 
-def _reading(found: CurveValue | None) -> str:
-    return "-" if found is None else f"{_number(found.value)} +- {_number(found.error)}"
+def _reading(found: Pair | None) -> str:
+    return "-" if found is None else " +- ".join(map(_number, found))
 
 
 def group_tables(
@@ -309,10 +298,10 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
 
 def check_form(path: Path, tasks: Sequence[str] | None = None) -> None:
     """Refuse a file whose ending is none of `FORMS`, or a figure that these tasks do not make or nothing here draws."""
-    pairs = [(attack, utility) for attack, utilities in COMPARED.items() for utility, _ in utilities]
-    if tasks is not None and path.suffix in (".svg", ".pdf") and not any({*pair} <= {*tasks} for pair in pairs):
-        raise ParameterError("--report", path.name, _FIGURE)
-    if path.suffix in (".svg", ".pdf") and not find_spec("matplotlib"):
-        raise missing_extra("A figure", "matplotlib", "plots")
+    if path.suffix in (".svg", ".pdf"):
+        if tasks is not None and not any({*pair} <= {*tasks} for *pair, _ in COMPARED):
+            raise ParameterError("--report", path.name, _FIGURE)
+        if not find_spec("matplotlib"):
+            raise missing_extra("A figure", "matplotlib", "plots")
     check_report_path(path, [*FORMS])
     check_replaced(path, STARTS.get(path.suffix, b""))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
+from wordveil_lab.evaluation import subjects
 from wordveil_lab.evaluation.evidence import content_words, observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
@@ -28,15 +29,7 @@ from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.recipes import listed
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.retrieval import ranked
-from wordveil_lab.evaluation.subjects import (
-    Entrant,
-    centroids,
-    place_unknown,
-    released_tokens,
-    subject_of,
-    unit_rows,
-    unprotected,
-)
+from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE
 from wordveil_lab.leagues.stored import StoredRun, rounded_score, rows_from
@@ -64,7 +57,9 @@ class Trial:
     @property
     def subject(self) -> Entrant:
         """The mechanism."""
-        return unprotected(table()) if self.epsilon is None else subject_of(fitted(self.row, self.epsilon))
+        if self.epsilon is None:
+            return subjects.unprotected(table())
+        return subjects.subject_of(fitted(self.row, self.epsilon))
 
     def cell(self) -> dict[str, Any]:
         """Return all scores: those finished before, or new ones."""
@@ -84,8 +79,8 @@ class Trial:
         found: dict[str, list[Float64Array]] = defaultdict(list)
         for run in range(1 if subject.is_baseline else RUNS):
             source = RandomSource.seeded_for_tests(run)
-            learnt = released_tokens(train, subject, source, "train")
-            tested = released_tokens(test, subject, source, "test")
+            learnt = subjects.released_tokens(train, subject, source, "train")
+            tested = subjects.released_tokens(test, subject, source, "test")
             model = ridge(_means(learnt, train), self.texts.labels(0))
             for name, tokens in {"released": tested, **real}.items():
                 found[name].append((model(_means(tokens, test)) == classes).astype(np.float64))
@@ -110,7 +105,8 @@ def named_by(subject: Entrant, corpus: Corpus, priors: Sequence[Any]) -> dict[st
     rarer = np.flatnonzero(content_words(table())).astype(np.int32)
     source, v = RandomSource.seeded_for_tests(0), len(table())
     frequencies = (priors[0].frequency[:v] / priors[0].frequency[:v].sum()).astype(np.float64)
-    seen = observe(subject, place_unknown(corpus.tokens, subject, source, "attack"), frequencies, source, "attack")
+    inputs = subjects.place_unknown(corpus.tokens, subject, source, "attack")
+    seen = observe(subject, inputs, frequencies, source, "attack")
     kinds, which = np.unique(seen.kinds, return_inverse=True)
     rows = seen.likelihoods(kinds).astype(np.float32)
     alone = likeliest(rows[:, :-1] * frequencies, rarer)[:, which]
@@ -132,7 +128,7 @@ def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_], corpus: Corpus) 
 
 
 def _means(tokens: IdArray, corpus: Corpus) -> Float64Array:
-    return centroids(tokens, corpus, table().vectors)
+    return subjects.centroids(tokens, corpus, table().vectors)
 
 
 def _likeness(corpus: Corpus, released: IdArray) -> Float64Array:
@@ -158,7 +154,7 @@ def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
 
 def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     """Return nDCG of each text as a query among all others, those of its class being relevant."""
-    units = unit_rows(rows)
+    units = subjects.unit_rows(rows)
     scores, relevant = units @ units.T, classes[:, None] == classes
     np.fill_diagonal(scores, -np.inf)
     np.fill_diagonal(relevant, False)
@@ -216,23 +212,17 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
 def _facts(one: TextSet) -> dict[str, Any]:
     learnt, tested = (len(part) for part in one.texts)
     known = one.attack.tokens[one.attack.tokens >= 0]
-    return {
-        "learnt": learnt,
-        "tested": tested,
-        "classes": len(one.classes),
-        "majority": round(float(np.bincount(one.labels(1)).max() / tested), 4),
-        "attacked": len(one.attack),
-        "words": len(known),
-        "rarer": int(content_words(table())[known].sum()),
-        "public": [[path, most] for path, _, most in one.public],
-    }
+    majority, rarer = np.bincount(one.labels(1)).max() / tested, content_words(table())[known].sum()
+    shown = {"learnt": learnt, "tested": tested, "classes": len(one.classes), "majority": round(float(majority), 4)}
+    attacked = {"attacked": len(one.attack), "words": len(known), "rarer": int(rarer)}
+    return {**shown, **attacked, "public": [[path, most] for path, _, most in one.public]}
 
 
 def growth() -> list[dict[str, Any]]:
     """Return what attackers name who have read more and more."""
 
     def named(row: str, epsilon: float, texts: TextSet, public: Any) -> dict[str, Any]:
-        found = named_by(subject_of(fitted(row, epsilon)), texts.attack, [texts.prior_from(public)])
+        found = named_by(subjects.subject_of(fitted(row, epsilon)), texts.attack, [texts.prior_from(public)])
         return {score: rounded_score(*pair) for score, pair in found.items()}
 
     cells = []

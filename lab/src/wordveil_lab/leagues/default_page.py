@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordveil_lab.evaluation.curves import Pair
 from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.leagues.trial_texts import CHOICE, PLAN, REPORTED
 from wordveil_lab.tables import markdown_table, short_number
@@ -17,9 +18,11 @@ LEFT, NAMED = ("released", "search"), ("named", "rarer")
 """What is judged of releases, and what attackers name: all words, and the rarer ones."""
 CHOSEN_ON, SHOWN_ON = ([one.name for one in sets] for sets in (CHOICE, REPORTED))
 """Names of the sets of the choice, and of those on which the chosen one is reported."""
+REVIEWS = ("MR", "IMDB", "Yelp")
+BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
+"""Part of a row's name -> the row that was measured at random outputs, too."""
 PRICE = {"real": "as it is", "real, by its classes": "by its classes"}
 TOLD = {"Subj": "kind", "TREC": "kind", "complaints": "product", "chats": "intent", "news": "topic", "bank": "intent"}
-Pair = tuple[float, float]
 
 
 def label(row: Mapping[str, Any]) -> tuple[str, float | None]:
@@ -201,10 +204,6 @@ def _growth(report: Mapping[str, Any]) -> list[str]:
     return markdown_table(["set", "read", "row", "nats", "words named", "rarer"], body)
 
 
-REVIEWS = ("MR", "IMDB", "Yelp")
-BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
-
-
 def summary(report: Mapping[str, Any]) -> list[str]:
     """Return the table of means."""
     rows = {label(row): row for row in report["rows"]}
@@ -221,5 +220,5 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         values += [None if blind is None else less(*similar)[0]]
         values += [mean(row, kind, REVIEWS)[0], scores(row, "bank")[kind][0]]
         values += [mean(row, score, SHOWN_ON)[0] for score in NAMED]
-        body.append([said, nats, *("-" if one is None else f"{one:.2f}".replace("0.", ".", 1) for one in values)])
+        body.append([said, nats, *("-" if one is None else short_number(one, 2) for one in values)])
     return markdown_table(head, body)

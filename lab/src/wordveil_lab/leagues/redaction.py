@@ -26,7 +26,7 @@ from wordveil_lab.leagues import redaction_releases as redacted
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_labelled, read_rows
-from wordveil_lab.tables import markdown_table, refilled
+from wordveil_lab.tables import markdown_table, refilled, short_number
 
 Spell = Callable[[str], str]
 Labelled = Sequence[tuple[str, str]]
@@ -43,8 +43,8 @@ FLOOR = "nothing (the commonest class)"
 BANK = "questions to a bank, 77 intents"
 NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
 """Longer texts: a detector is not asked to read them, nor hidden words of films to be drawn."""
-PUBLISHED, CHATS = redacted.FACTS["published"], redacted.FACTS["chats"]
-"""Presidio's recall by its own authors, and what is counted of the values marked in chats with support."""
+PUBLISHED, CHATS, HEADS = (redacted.FACTS[part] for part in ("published", "chats", "heads"))
+"""Presidio's recall by its own authors, what is counted of the values marked in chats, and heads of tables."""
 QUASI = frozenset(("DATE_TIME", "AGE", "TITLE", "NRP"))
 COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
 
@@ -173,9 +173,9 @@ def gaps(texts: Sequence[str]) -> tuple[float, float]:
 def cell(value: object) -> str:
     """Return what stands in a table: shares with two digits, pairs of them with three."""
     if isinstance(value, tuple):
-        return " / ".join(f"{share:.3f}".lstrip("0") for share in value)
+        return " / ".join(map(short_number, value))
     if isinstance(value, float):
-        return f"{value:.2f}".lstrip("0")
+        return short_number(value, 2)
     return "–" if value is None else str(value)
 
 
@@ -194,7 +194,7 @@ def _values(compared: Sequence[Row], marked: Marked) -> list[str]:
             elif each.name in (WORD_BY_WORD, TEM_ROW):
                 values = sum(len(r["spans"]) for r in marked if len(spell(r["text"])) == len(r["text"]))
                 found.append([each.name, name, standing(each.release, marked, spell), None, values, None])
-    return sheet(("release", "spelled", "whole", "in part", "of", "others kept"), found)
+    return sheet(HEADS["values"], found)
 
 
 def _both(default: Row, detector: Row | None, marked: Marked, kinds: Container[str]) -> list[Passed | None]:
@@ -203,7 +203,6 @@ def _both(default: Row, detector: Row | None, marked: Marked, kinds: Container[s
 
 
 def _by_type(default: Row, detector: Row | None, marked: Marked) -> list[str]:
-    columns = ("type", "of", "common:4000, whole", "in part", "Presidio, whole", "in part", "its published recall")
     found: list[list[object]] = []
     types = Counter(value["type"] for record in marked for value in record["spans"])
     groups = {"all": frozenset(types), "all but titles, ages, dates and nationalities": frozenset(types) - QUASI}
@@ -211,7 +210,7 @@ def _by_type(default: Row, detector: Row | None, marked: Marked) -> list[str]:
         pair = _both(default, detector, marked, kinds)
         counts = [n for passed in pair for n in ((passed.whole, passed.part) if passed else (None, None))]
         found.append([name.lower(), pair[0] and pair[0].values, *counts, PUBLISHED.get(name)])
-    return sheet(columns, found)
+    return sheet(HEADS["types"], found)
 
 
 def _chats(default: Row, detector: Row | None, marked: Marked) -> list[str]:
@@ -220,7 +219,7 @@ def _chats(default: Row, detector: Row | None, marked: Marked) -> list[str]:
         pair = _both(default, detector, marked, kinds)
         found.append([name, pair[0] and pair[0].values, *(passed and passed.whole for passed in pair)])
     found.append(["others kept", None, *(each and each.others for each in _both(default, detector, marked, ()))])
-    return sheet(("marked in chats", "of", "common:4000, whole", "Presidio, whole"), found)
+    return sheet(HEADS["chats"], found)
 
 
 def read_closely(release: Release, train: Labelled, test: Labelled, *, conditions: bool = False) -> float:
@@ -254,11 +253,6 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
     named = redacted.conditions(posts)
     halves = tuple([(text, about) for text, author, about in named if int(author) % 2 == odd] for odd in (0, 1))
-    head = (
-        "release", "film reviews: sentences without a gap", "with one at most", f"original found among {REVIEWS:,}",
-        "singled out by the three rarest kept words", "hidden words of questions guessed with the bank's text",
-        "with complaints and support chats", "authors told, of 49", "condition told, of 6", "three random kept words",
-    )  # fmt: skip
 
     def attack(each: Row) -> list[object]:
         releases = each.release(reviews)
@@ -281,7 +275,8 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     floors = [commonest_share(*pair) for pair in ((own, asked), (other, asked), writers, halves)]
     chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
     found = [attack(each) for each in compared if each.name in chosen]
-    return sheet(head, [*found, [FLOOR, None, None, 1 / REVIEWS, None, *floors, None]])
+    head = (title.format(reviews=REVIEWS) for title in HEADS["identifying"])
+    return sheet([*head], [*found, [FLOOR, None, None, 1 / REVIEWS, None, *floors, None]])
 
 
 def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:

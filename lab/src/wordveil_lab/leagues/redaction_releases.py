@@ -20,16 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from wordveil.api import (
-    TEM,
-    ClassMap,
-    NeighbourResponse,
-    PrivateText,
-    PublicWords,
-    Redactor,
-    Sanitizer,
-    load_embeddings,
-)
+import wordveil.api as wv
 from wordveil_lab.corpora import released_texts
 from wordveil_lab.evaluation.models import load_sklearn
 from wordveil_lab.package import told
@@ -53,15 +44,15 @@ class Row:
     name: str  # what it is called on the page
     release: Release
     tokens: Callable[[str], list[Token]] | None = field(default=None, repr=False)  # None where words are exchanged
-    redactor: Redactor | None = None  # what withholds by a list
+    redactor: wv.Redactor | None = None  # what withholds by a list
     image: Release = list  # what an original looks like to who knows all that is public of the release
 
 
-def redacting(name: str, redactor: Redactor) -> Row:
+def redacting(name: str, redactor: wv.Redactor) -> Row:
     """Return the row of a redactor."""
 
     def release(texts: Sequence[str]) -> list[str]:
-        rows = redactor.release_rows([[PrivateText(text)] for text in texts], judged=False)
+        rows = redactor.release_rows([[wv.PrivateText(text)] for text in texts], judged=False)
         return [text or "" for row in rows for text in row]
 
     @cache
@@ -71,7 +62,7 @@ def redacting(name: str, redactor: Redactor) -> Row:
     return Row(name=name, release=release, tokens=tokens, redactor=redactor)
 
 
-def exchanging(name: str, redactor: Redactor, sanitizer: Sanitizer) -> Row:
+def exchanging(name: str, redactor: wv.Redactor, sanitizer: wv.Sanitizer) -> Row:
     """Return a row in which each hidden word in small letters is drawn word by word: a law of neighbours."""
 
     def release(texts: Sequence[str]) -> list[str]:
@@ -103,7 +94,7 @@ def detecting() -> Row | None:
     presidio, engines = (importlib.import_module(f"presidio_analyzer{part}") for part in ("", ".nlp_engine"))
     chosen = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}
     engine = engines.NlpEngineProvider(nlp_configuration=chosen).create_engine()
-    analyzer, cut = presidio.AnalyzerEngine(nlp_engine=engine, supported_languages=["en"]), Redactor()
+    analyzer, cut = presidio.AnalyzerEngine(nlp_engine=engine, supported_languages=["en"]), wv.Redactor()
 
     @cache
     def tokens(text: str) -> list[Token]:
@@ -128,18 +119,18 @@ def detecting() -> Row | None:
 
 def rows() -> list[Row]:
     """Return all that is compared; the first releases texts as they are."""
-    words = {n: PublicWords(common=n) for n in COMMON}
-    embeddings = load_embeddings()
-    default, tem = (Sanitizer(embeddings, made) for made in (NeighbourResponse(), TEM(epsilon=9.36)))
-    classes = ClassMap(default)
-    packs = PublicWords(packs=("spoken", "clinic", "bank", "food"))
+    words = {n: wv.PublicWords(common=n) for n in COMMON}
+    embeddings = wv.load_embeddings()
+    default, tem = (wv.Sanitizer(embeddings, made) for made in (wv.NeighbourResponse(), wv.TEM(epsilon=9.36)))
+    classes = wv.ClassMap(default)
+    packs = wv.PublicWords(packs=("spoken", "clinic", "bank", "food"))
     detector = detecting()
     return [
         Row(name="as they are", release=list),
-        *(redacting(f"common:{n}", Redactor(words=words[n])) for n in COMMON),
-        redacting("common:4000 and all packs", Redactor(words=packs)),
-        *(redacting(f"common:{n}, surrogates", Redactor(words=words[n], law="surrogate")) for n in COMMON),
-        *(exchanging(f"common:{n}, neighbours", Redactor(words=words[n]), default) for n in COMMON),
+        *(redacting(f"common:{n}", wv.Redactor(words=words[n])) for n in COMMON),
+        redacting("common:4000 and all packs", wv.Redactor(words=packs)),
+        *(redacting(f"common:{n}, surrogates", wv.Redactor(words=words[n], law="surrogate")) for n in COMMON),
+        *(exchanging(f"common:{n}, neighbours", wv.Redactor(words=words[n]), default) for n in COMMON),
         Row(
             name=WORD_BY_WORD, release=partial(released_texts, default), image=lambda texts: [*map(classes.map, texts)]
         ),
@@ -181,7 +172,7 @@ def singled_out(releases: Sequence[str], *, rarest: bool = True) -> float:
     return alone / len(sets)
 
 
-def places(redactor: Redactor, text: str) -> Iterator[tuple[list[str], str]]:
+def places(redactor: wv.Redactor, text: str) -> Iterator[tuple[list[str], str]]:
     """Yield what is shown around each hidden word in small letters, and the word."""
     spans = redactor.spans(text)
     shown = [text[s.start : s.end].lower() if s.kept else f"[{s.kind.printed}]" for s in spans]
@@ -194,7 +185,7 @@ def places(redactor: Redactor, text: str) -> Iterator[tuple[list[str], str]]:
             yield [*beside, *pairs, *bag], text[span.start : span.end].lower()
 
 
-def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str], *, linear: bool) -> float:
+def guessed(redactor: wv.Redactor, attacked: Sequence[str], read: Sequence[str], *, linear: bool) -> float:
     """Return the share of hidden words that the better of two readers names.
 
     One reads three tokens on either side, and the words of the text: linear, or naive Bayes where it has read more text

@@ -26,6 +26,7 @@ from typing import Any
 
 from wordveil.api import DataFormatError
 from wordveil_lab.evaluation.cells import Cells
+from wordveil_lab.evaluation.curves import Pair
 from wordveil_lab.evaluation.report import SCHEMA, as_json
 from wordveil_lab.package import ROOT
 from wordveil_lab.tables import refilled
@@ -82,12 +83,12 @@ def rounded_score(mean: float, error: float) -> dict[str, float]:
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
 
 
-def less(own: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+def less(own: Pair, other: Pair) -> Pair:
     """Return the difference of two means, and its standard error."""
     return own[0] - other[0], math.hypot(own[1], other[1])
 
 
-def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
+def score_pair(summary: Mapping[str, Any]) -> Pair:
     """Return mean and standard error."""
     return summary["mean"], summary["standard_error"]
 

@@ -149,12 +149,8 @@ class Sentences:
         self.domain, self.epsilon = domain, epsilon
         self.rephraser = wv.Rephraser(domain.stock(stock), epsilon=epsilon, encoder=encoder)
         self.ids = self.rephraser.sanitizer.parts.encoder.nearest(domain.texts)  # type: ignore[attr-defined]
-        self.behind = self._behind(stock, encoder)
-
-    def _behind(self, stock: str, encoder: str) -> wv.IdArray:
-        """Return the prototypes of the attacker's public sentences."""
-        rows = _public_rows(self.domain, stock if encoder == "static" else "general", encoder)  # MiniLM needs no map
-        return np.asarray((rows @ self.rephraser.embeddings.vectors.T).argmax(axis=1), dtype=np.int32)
+        rows = _public_rows(domain, stock if encoder == "static" else "general", encoder)  # MiniLM needs no map
+        self.behind = (rows @ self.rephraser.embeddings.vectors.T).argmax(axis=1)  # prototypes of public sentences
 
     def run(self, seed: int, blind: bool) -> Scores:
         """Return the scores of a release, or of prototypes drawn at random."""
@@ -268,22 +264,21 @@ def certified(rate: float) -> dict[str, float]:
     return {"nats": wv.certify_rate(local, table(), rate / 2).numbers["epsilon"]}
 
 
-def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
-    """Return what is to be computed: mechanisms outside, domains inside, since a law is tabled once for all."""
-    cells: list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = []
+def plan() -> Iterator[tuple[str, str, float | None, Callable[[], dict[str, Any]]]]:
+    """Yield series, domain and epsilon of each cell, and what computes it.
+
+    Mechanisms stand outside, domains inside, since a law is tabled once for all.
+    """
     for domain in DOMAINS:
-        cells.append(({"series": ORIGINAL, "domain": domain}, partial(original_cell, domain)))
-        for stock, encoder, epsilon in product(("domain", "general"), ENCODERS, NATS):
-            facts = {"series": f"rephrase, {encoder}, {stock}", "domain": domain, "epsilon": epsilon}
-            cells.append((facts, partial(sentences_cell, stock, encoder, epsilon, domain)))
+        yield ORIGINAL, domain, None, partial(original_cell, domain)
+        for stock, encoder, nats in product(("domain", "general"), ENCODERS, NATS):
+            compute = partial(sentences_cell, stock, encoder, nats, domain)
+            yield f"rephrase, {encoder}, {stock}", domain, nats, compute
     for name, rates in RATES.items():
         for rate, domain in product(rates, DOMAINS):
-            facts = {"series": name, "domain": domain, "epsilon": rate}
-            cells.append((facts, partial(words_cell, name, rate, domain)))
+            yield name, domain, rate, partial(words_cell, name, rate, domain)
     for name, given in RELEASES:
-        facts = {"series": f"{PERSONS}: {name}", "domain": PERSONS, "epsilon": given}
-        cells.append((facts, partial(persons_cell, name, given)))
-    return cells
+        yield f"{PERSONS}: {name}", PERSONS, given, partial(persons_cell, name, given)
 
 
 def persons_cell(series: str, epsilon: float | None) -> dict[str, Any]:
@@ -295,15 +290,14 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some series."""
 
     def cells() -> Iterator[Work]:
-        for facts, compute in plan():
-            series = facts["series"]
+        for series, domain, epsilon, compute in plan():
             if names and series not in names:
                 continue
             group = GROUPS.get(series, None if series.endswith(ORIGINAL) else "local")
-            found = cache(partial(kept_cell, facts, compute))
+            found = cache(partial(kept_cell, {"series": series, "domain": domain, "epsilon": epsilon}, compute))
             for i, end in enumerate(("", ", denoised") if series in RATES else ("",)):
                 name = series.removeprefix(f"{PERSONS}: ") + end
-                yield name, group, facts.get("epsilon"), facts["domain"], partial(_part, found, i)
+                yield name, group, epsilon, domain, partial(_part, found, i)
 
     nats = {f"TEM @ {rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate)) for rate in RATES["TEM"]}
     known = {label: float(f"{found['nats']:.6g}") for label, found in nats.items()}
@@ -321,7 +315,7 @@ def _part(found: Callable[[], Mapping[str, Any]], i: int) -> dict[str, Any]:
     return cell
 
 
-ROWS, PICTURES = list(dict.fromkeys(facts["series"] for facts, _ in plan())), {"together.svg": together_page.picture}
+ROWS, PICTURES = list(dict.fromkeys(series for series, *_ in plan())), {"together.svg": together_page.picture}
 RUN = StoredRun(name="together", rows=ROWS, measure=measure, tables=together_page.tables, pictures=PICTURES)
 
 if __name__ == "__main__":

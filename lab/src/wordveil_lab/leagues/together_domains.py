@@ -219,10 +219,9 @@ def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bo
     if series.startswith("rephrase"):
         _, encoder, _ = series.split(", ")
         size = wv.Rephraser(epsilon=epsilon, encoder=encoder).options.chosen["prototypes"]
-        given: dict[str, Any] = (
-            {"epsilon": 1e-9, "encoder": "static"} if blind else {"epsilon": epsilon, "encoder": encoder}
-        )
-        return [*released_texts(wv.Rephraser(prototypes=size, source=source, **given), texts)]
+        if blind:
+            epsilon, encoder = 1e-9, "static"
+        return [*released_texts(wv.Rephraser(prototypes=size, source=source, epsilon=epsilon, encoder=encoder), texts)]
     read = denoiser(epsilon)
     found = released_texts(wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source), texts)
     if blind:

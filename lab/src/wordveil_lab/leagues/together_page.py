@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from wordveil_lab.evaluation.curves import HOW, read_at, standing
+from wordveil_lab.evaluation.curves import HOW, Pair, read_at, standing
 from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.package import told
 from wordveil_lab.plots import SMALL, svg
@@ -24,7 +24,6 @@ RELEASES: list[tuple[str, float | None]] = [
 """Series of which is measured what they tell of persons, and epsilon."""
 WORDS = tuple(name for name in SHOWN if not name.startswith("rephrase"))
 TITLES = {"similarity": "similarity (MiniLM)", "BERTScore": "BERTScore (MiniLM)", "task": "accuracy"} | ATTACKS
-Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)

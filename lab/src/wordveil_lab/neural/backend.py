@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from wordveil_lab.package import missing_extra
+from wordveil_lab.package import from_extra
 
-__all__ = ["functional", "nn", "torch"]
-
-try:
-    import torch
-    from torch import nn
-    from torch.nn import functional
-except ImportError as error:
-    raise missing_extra("A model behind the noise", "torch", "torch") from error
+torch = from_extra("torch", "A model behind the noise", "torch", "torch")
+nn, functional = torch.nn, torch.nn.functional

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import MissingExtraError, ParameterError, check_delta, check_positive, check_whole
+from wordveil.api import MissingExtraError
 from wordveil_lab.evaluation import overlap
 from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch, Dataset
@@ -130,14 +130,6 @@ class Training:
     seed: int = 0  # public seed of weights, order and dropout; never of the noise
     max_tokens: int = 35  # longer texts are cut here
 
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "hidden", "patience", "max_tokens"):
-            check_whole(name, getattr(self, name))
-        if not 0 <= self.dropout < 1:
-            raise ParameterError("dropout", self.dropout, "must be in [0, 1).")
-        check_delta(self.validation, name="validation")
-        check_positive("learning_rate", self.learning_rate)
-
 
 REWRITE = Training()
 """The paper's auto-encoder."""
@@ -200,11 +192,8 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> dict
             rewritten.append(_spell(model, written[known]))
     overlaps = [overlap.rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
     scores = {"loss": loss, "ROUGE-1": 100 * float(np.mean(overlaps)), "N_w": same / max(counted, 1)}
-    for name, score in (
-        ("BLEU", overlap.bleu),
-        (overlap.MINILM, _by_minilm),
-        (overlap.ROBERTA, overlap.bert_score_by_roberta),
-    ):
+    more = {"BLEU": overlap.bleu, overlap.MINILM: _by_minilm, overlap.ROBERTA: overlap.bert_score_by_roberta}
+    for name, score in more.items():
         with suppress(MissingExtraError):
             scores[name] = score(rewritten, originals)
     return scores

@@ -17,8 +17,6 @@ from typing import Any
 
 from wordveil.api import Guarantee, GuaranteeError, ParameterError, WordveilError
 
-NAME_BYTES = 16
-
 
 def promise_text(guarantee: Guarantee) -> str:
     """Return a promise with all its digits, as counters compare it."""
@@ -58,7 +56,7 @@ class PassCounter:
     """
 
     def __init__(self) -> None:
-        self._name, self._process = os.urandom(NAME_BYTES).hex(), os.getpid()
+        self._name, self._process = os.urandom(16).hex(), os.getpid()
         self._common, self._promise = 0, ""
         self._others: dict[str, int] = {}
         self._own: Counter[Hashable] = Counter()

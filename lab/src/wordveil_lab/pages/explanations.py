@@ -45,11 +45,9 @@ def facts() -> dict[str, Any]:
     nearest = float(np.mean(sorted_rows[:, 1]))
     shares = _near_shares(sorted_rows, 1 / median)
     needed = float(np.interp(0.5, shares, NATS))
+    lengths = {"words": len(rows), "spread": spread, "nearest": nearest, "median": median}
     return {
-        "words": len(rows),
-        "spread": spread,
-        "nearest": nearest,
-        "median": median,
+        **lengths,
         "laplace_nats": rows.shape[1] / nearest * median,
         "near_share": shares,
         "half_near_nats": needed,

@@ -25,6 +25,10 @@ from wordveil_lab.pages.figure_values import (
     solve_epsilon,
 )
 
+DISTANCES = (1.0, 2.0, 4.0, 8.0, 12.0)
+"""Where pairs are audited; of a local mechanism its epsilons."""
+SELECTION_EPSILON, DECODED_EPSILON = 5.0, 20.0
+
 
 def case(
     place: float,
@@ -58,16 +62,13 @@ def laplace(sampling: Sampling) -> Figure:
     d, grid = 10, places(0.25, 12)
     randomizer = wv.MultivariateLaplace(epsilon=1.0).for_dimensions(d)
     axis = np.eye(d)[0]
-    cases = [case(t, randomizer, (0 * axis, t * axis), (t, DELTA), sampling) for t in (1.0, 2.0, 4.0, 8.0, 12.0)]
-    return figure(
-        "laplace",
-        sampling,
-        curve("claimed, delta 0", "claimed", grid, lambda t: t),
-        curve(f"certified at delta {DELTA:g}, {d} dimensions", "certified", grid, profile(1.0, d)),
-        curve(f"certified at delta {DELTA:g}, 128 dimensions", "certified", grid, profile(1.0, 128)),
-        *audited(f"audited, {d} dimensions", cases, sampling),
-        d=d,
+    cases = [case(t, randomizer, (0 * axis, t * axis), (t, DELTA), sampling) for t in DISTANCES]
+    claimed = curve("claimed, delta 0", "claimed", grid, lambda t: t)
+    low, high = (
+        curve(f"certified at delta {DELTA:g}, {n} dimensions", "certified", grid, profile(1.0, n)) for n in (d, 128)
     )
+    measured = audited(f"audited, {d} dimensions", cases, sampling)
+    return figure("laplace", sampling, claimed, low, high, *measured, d=d)
 
 
 def mahalanobis(table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -77,28 +78,19 @@ def mahalanobis(table: wv.Embeddings, sampling: Sampling) -> Figure:
     randomizer = wv.Mahalanobis(epsilon=1.0, lam=0.5).fit(few)
     _, axes = np.linalg.eigh(randomizer.root)
     worst, rate, grid = axes[:, 0] / np.linalg.norm(axes[:, 0]), randomizer.euclidean_epsilon, places(0.25, 12)
-    cases = [
-        case(t, randomizer, (0 * worst, t * worst), (rate * t, DELTA), sampling) for t in (1.0, 2.0, 4.0, 8.0, 12.0)
-    ]
-    return figure(
-        "mahalanobis",
-        sampling,
-        curve("claimed, in Euclidean terms", "claimed", grid, lambda t: rate * t),
-        curve(f"certified at delta {DELTA:g}", "certified", grid, profile(rate, d)),
-        curve("epsilon read as if Euclidean: too low", "refuted", grid, lambda t: t),
-        *audited("audited", cases, sampling),
-        words=len(few),
-        d=d,
-        rate=rate,
-    )
+    cases = [case(t, randomizer, (0 * worst, t * worst), (rate * t, DELTA), sampling) for t in DISTANCES]
+    claimed = curve("claimed, in Euclidean terms", "claimed", grid, lambda t: rate * t)
+    certified = curve(f"certified at delta {DELTA:g}", "certified", grid, profile(rate, d))
+    misread = curve("epsilon read as if Euclidean: too low", "refuted", grid, lambda t: t)
+    measured = audited("audited", cases, sampling)
+    return figure("mahalanobis", sampling, claimed, certified, misread, *measured, words=len(few), d=d, rate=rate)
 
 
 def clipped_laplace(sampling: Sampling) -> Figure:
     """Clipped Laplace: local DP that a diameter attains."""
-    grid, marks = places(0.25, 12), (1.0, 2.0, 4.0, 8.0, 12.0)
-    lines: list[Series] = []
+    grid, lines = places(0.25, 12), list[Series]()
     for d in (1, 50):
-        cases = across(wv.ClippedLaplace, marks, d, sampling)
+        cases = across(wv.ClippedLaplace, DISTANCES, d, sampling)
         lines += audited(f"audited, {d} dimension{'s' if d > 1 else ''}", cases, sampling)
     claimed = curve("claimed, delta 0", "claimed", grid, lambda e: e)
     certified = curve(f"certified at delta {DELTA:g}, 1 dimension", "certified", grid, profile(1.0, 1))
@@ -125,16 +117,12 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
 
     classical = [(e, exact(e)) for e in grid]
     analytic = across(partial(wv.ClippedGaussian, delta=DELTA), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), d, sampling)
-    return figure(
-        "clipped-gaussian",
-        sampling,
-        curve("claimed; analytic: attained", "claimed", grid, lambda e: e),
-        series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True),
-        series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True),
-        *audited("audited, analytic", analytic, sampling),
-        *audited("audited, classical", across(old, (16.0, 32.0), d, sampling), sampling),
-        d=d,
-    )
+    claimed = curve("claimed; analytic: attained", "claimed", grid, lambda e: e)
+    holds = series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True)
+    fails = series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True)
+    measured = audited("audited, analytic", analytic, sampling)
+    measured += audited("audited, classical", across(old, (16.0, 32.0), d, sampling), sampling)
+    return figure("clipped-gaussian", sampling, claimed, holds, fails, *measured, d=d)
 
 
 def truncated_laplace(sampling: Sampling) -> Figure:
@@ -145,16 +133,12 @@ def truncated_laplace(sampling: Sampling) -> Figure:
     new = partial(wv.TruncatedLaplace, delta=DELTA, calibration="certified")
     deltas = [wv.largest_delta(d, e, old(epsilon=e).for_dimensions(d).half_width) for e in marks]
     notes, high = [f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas], [(e, 40.0) for e in marks]
-    return figure(
-        "truncated-laplace",
-        sampling,
-        curve("claimed", "claimed", grid, lambda e: e),
-        curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e),
-        series_at("published: no loss bound holds; exact delta", "refuted", high, notes=notes),
-        *audited("audited, published", across(old, marks, d, sampling, published), sampling, deltas=True),
-        *audited("audited, certified", across(new, marks, d, sampling), sampling),
-        d=d,
-    )
+    claimed = curve("claimed", "claimed", grid, lambda e: e)
+    certified = curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e)
+    refuted = series_at("published: no loss bound holds; exact delta", "refuted", high, notes=notes)
+    measured = audited("audited, published", across(old, marks, d, sampling, published), sampling, deltas=True)
+    measured += audited("audited, certified", across(new, marks, d, sampling), sampling)
+    return figure("truncated-laplace", sampling, claimed, certified, refuted, *measured, d=d)
 
 
 def projection(table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -174,20 +158,12 @@ def projection(table: wv.Embeddings, sampling: Sampling) -> Figure:
         i, j = np.unravel_index(int(near.argmax()), near.shape)
         length = float(lengths[i, j])
         cases.append(case(length, randomizer, (rows[i], rows[j]), (epsilon * length, DELTA), sampling))
-    grid = places(0.1, 2.6)
-    plan = f"published plan ({published.dimensions} dimensions): exact, delta 0"
-    return figure(
-        "projection",
-        sampling,
-        curve("claimed; exact stretch: certified, delta 0", "claimed", grid, lambda t: epsilon * t),
-        curve(f"certified at delta {DELTA:g}, {m} dimensions", "certified", grid, profile(epsilon, m)),
-        curve(plan, "certified", grid, lambda t: share * epsilon * t),
-        *audited("audited", cases, sampling),
-        **{"epsilon": epsilon, "words": len(table), "d": table.dimensions, "m": m, "percent": 100 * share},
-    )
-
-
-DECODED_EPSILON = 20.0
+    grid, plan = places(0.1, 2.6), f"published plan ({published.dimensions} dimensions): exact, delta 0"
+    claimed = curve("claimed; exact stretch: certified, delta 0", "claimed", grid, lambda t: epsilon * t)
+    certified = curve(f"certified at delta {DELTA:g}, {m} dimensions", "certified", grid, profile(epsilon, m))
+    planned = curve(plan, "certified", grid, lambda t: share * epsilon * t)
+    measured, facts = audited("audited", cases, sampling), _sizes(table, epsilon) | {"m": m, "percent": 100 * share}
+    return figure("projection", sampling, claimed, certified, planned, *measured, **facts)
 
 
 def nadp(table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -206,15 +182,11 @@ def nadp(table: wv.Embeddings, sampling: Sampling) -> Figure:
     loose = randomizer.worst_pairs(claim=wv.LocalDP(epsilon=epsilon, delta=DELTA, standing=wv.Standing.REFUTED))[0]
     far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]
     top = 1.1 * max(float(lengths.max()), float(loose.distance or 0))
-    return figure(
-        "nadp",
-        sampling,
-        curve("claimed, adjacent words", "claimed", places(0.1, top), lambda _: epsilon),
-        series_at("certified: exact loss of edges", "certified", zip(lengths[order], losses, strict=True)),
-        *audited("audited, adjacent words", cases, sampling),
-        *audited("audited, words of two components: no promise", far, sampling, kind="unpromised"),
-        **{"epsilon": epsilon, "words": len(table), "d": table.dimensions, "edges": len(edges)},
-    )
+    claimed = curve("claimed, adjacent words", "claimed", places(0.1, top), lambda _: epsilon)
+    exact = series_at("certified: exact loss of edges", "certified", zip(lengths[order], losses, strict=True))
+    measured = audited("audited, adjacent words", cases, sampling)
+    measured += audited("audited, words of two components: no promise", far, sampling, kind="unpromised")
+    return figure("nadp", sampling, claimed, exact, *measured, **_sizes(table, epsilon), edges=len(edges))
 
 
 def jaccard(table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -229,19 +201,12 @@ def jaccard(table: wv.Embeddings, sampling: Sampling) -> Figure:
         pair = randomizer.worst_pairs()[0]
         cases.append(case(e, randomizer, (pair.first, pair.second), (e, DELTA), sampling))
     notes = [f"{math.ceil(wv.class_delta(d, ratio, e) * 1e4) / 1e4:.4f}" for e in marks]
-    return figure(
-        "jaccard",
-        sampling,
-        curve("claimed", "claimed", grid, lambda e: e),
-        curve(f"exact, two classes at the same place, delta {DELTA:g}: refuted", "refuted", grid, lambda _: exact),
-        series_at("exact delta at the claimed epsilon", "refuted", [(e, exact) for e in marks], notes=notes),
-        *audited("audited", cases, sampling, deltas=True),
-        words=len(table),
-        d=d,
-    )
-
-
-SELECTION_EPSILON = 5.0
+    claimed = curve("claimed", "claimed", grid, lambda e: e)
+    same_place = f"exact, two classes at the same place, delta {DELTA:g}: refuted"
+    level = curve(same_place, "refuted", grid, lambda _: exact)
+    deltas = series_at("exact delta at the claimed epsilon", "refuted", [(e, exact) for e in marks], notes=notes)
+    measured = audited("audited", cases, sampling, deltas=True)
+    return figure("jaccard", sampling, claimed, level, deltas, *measured, words=len(table), d=d)
 
 
 def selection(mechanism: type[Any], table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -254,7 +219,7 @@ def selection(mechanism: type[Any], table: wv.Embeddings, sampling: Sampling) ->
     fitted: Any = certified.fit(table, certificate)
     rates = {"textbook": textbook.rows.rate, "certified": fitted.rows.rate}
     series = _losses(fitted, "certified rate", textbook, "textbook rate", sampling)
-    return figure("selection", sampling, *series, **_sizes(table), **rates)
+    return figure("selection", sampling, *series, **_sizes(table, SELECTION_EPSILON), **rates)
 
 
 def tight(table: wv.Embeddings, sampling: Sampling) -> Figure:
@@ -267,11 +232,11 @@ def tight(table: wv.Embeddings, sampling: Sampling) -> Figure:
     kept = [float(words.keep_probabilities(table.candidates).mean()) for words in (textbook, certified, fitted)]
     rates = {"textbook": textbook.rows.rate, "certified": certified.rows.rate, "solved": fitted.rows.rate}
     series = _losses(fitted, "solved measure", textbook, "SanText's textbook rate", sampling)
-    return figure("tight", sampling, *series, **_sizes(table), **rates, kept=kept)
+    return figure("tight", sampling, *series, **_sizes(table, SELECTION_EPSILON), **rates, kept=kept)
 
 
-def _sizes(table: wv.Embeddings) -> dict[str, float]:
-    return {"epsilon": SELECTION_EPSILON, "words": len(table), "d": table.dimensions}
+def _sizes(table: wv.Embeddings, epsilon: float) -> dict[str, float]:
+    return {"epsilon": epsilon, "words": len(table), "d": table.dimensions}
 
 
 def _losses(
@@ -294,12 +259,9 @@ def _losses(
     chosen = [int(np.abs(np.array(apart) - t).argmin()) for t in wanted]
     cases = [_case(fitted, ids[i[p]], ids[j[p]], apart[p], claim, sampling) for p in chosen]
     losses, others = (zip(apart, _exact_losses(words, ids, i, j), strict=True) for words in (fitted, textbook))
-    return (
-        curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss),
-        series_at(f"exact, {label}", "certified", losses),
-        series_at(f"exact, {other}", "textbook", others),
-        *audited(f"audited, {label}", cases, sampling),
-    )
+    claimed = curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss)
+    exact, beside = series_at(f"exact, {label}", "certified", losses), series_at(f"exact, {other}", "textbook", others)
+    return (claimed, exact, beside, *audited(f"audited, {label}", cases, sampling))
 
 
 def _case(
@@ -322,9 +284,7 @@ def _exact_losses(fitted: wv.WordRandomizer, ids: Any, i: Any, j: Any) -> list[f
 
 def any_mechanism(example: wv.Mechanism, table: wv.Embeddings, sampling: Sampling) -> Figure:
     """The claimed loss of the worst pair at several epsilons, the exact one where the law is known, and audits."""
-    places_of: list[float] = []
-    exact: list[float] = []
-    cases: list[Case] = []
+    exact, cases = list[tuple[float, float]](), list[Case]()
     for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
         mechanism = example.with_epsilon(epsilon)
         fitted = wv.fit_words(mechanism, table, wv.certify(mechanism, table) if mechanism.needs_certificate else None)
@@ -332,14 +292,12 @@ def any_mechanism(example: wv.Mechanism, table: wv.Embeddings, sampling: Samplin
         losses = [_exact_losses(fitted, (pair.first, pair.second), (0,), (1,))[0] for pair in pairs]
         loss, pair = max(zip(losses, pairs, strict=True), key=lambda one: one[0])
         assert pair.epsilon is not None
-        places_of.append(pair.epsilon)
-        exact.append(loss)
-        cases.append(
-            (pair.epsilon, wv.WordSubject(fitted, sampling.source()), replace(pair, delta=max(pair.delta, DELTA)))
-        )
-    grid = places(0.5 * min(places_of), 1.2 * max(places_of), log=True)
-    law = series_at("exact", "certified", zip(places_of, exact, strict=True))
-    series = (curve("claimed", "claimed", grid, lambda e: e), *((law,) if max(exact) > 0 else ()))
+        exact.append((pair.epsilon, loss))
+        pair = replace(pair, delta=max(pair.delta, DELTA))
+        cases.append((exact[-1][0], wv.WordSubject(fitted, sampling.source()), pair))
+    grid = places(0.5 * min(exact)[0], 1.2 * max(exact)[0], log=True)
+    law = series_at("exact", "certified", exact)
+    series = (curve("claimed", "claimed", grid, lambda e: e), *((law,) if max(law.y) > 0 else ()))
     measured = audited("audited", cases, sampling)
     return figure("any", sampling, *series, *measured, example=example, words=len(table), d=table.dimensions)
 
@@ -357,12 +315,8 @@ def decoder(chosen: wv.Decoder, table: wv.Embeddings, sampling: Sampling) -> Fig
     for t in (0.5, 1.0, 1.5, 2.0, 2.45):
         i, j = divmod(int(np.abs(positive - t).argmin()), len(lengths))
         cases.append(_case(fitted, i, j, float(lengths[i, j]), claim, sampling))
-    grid = places(0.1, 2.6)
-    return figure(
-        "decoder",
-        sampling,
-        curve("claimed, delta 0", "claimed", grid, claim.loss),
-        curve(f"certified for the vectors at delta {DELTA:g}", "certified", grid, profile(DECODED_EPSILON, d)),
-        *audited("audited on released words", cases, sampling),
-        **{"epsilon": DECODED_EPSILON, "words": len(table), "d": d},
-    )
+    grid, name = places(0.1, 2.6), f"certified for the vectors at delta {DELTA:g}"
+    claimed = curve("claimed, delta 0", "claimed", grid, claim.loss)
+    certified = curve(name, "certified", grid, profile(DECODED_EPSILON, d))
+    measured = audited("audited on released words", cases, sampling)
+    return figure("decoder", sampling, claimed, certified, *measured, **_sizes(table, DECODED_EPSILON))

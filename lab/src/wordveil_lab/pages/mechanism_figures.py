@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-import numpy as np
-
 import wordveil
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
 from wordveil.api import DECODERS, MECHANISMS, Embeddings
@@ -30,8 +28,7 @@ WORDS = 1000
 
 def _words() -> Embeddings:
     """Return the first words of the embedded vocabulary: enough to fit and quick to search."""
-    whole = load_embeddings()
-    return Embeddings.from_arrays([whole.words[i] for i in range(WORDS)], np.array(whole.vectors[:WORDS]))
+    return load_embeddings().first(WORDS)
 
 
 FIGURES: dict[str, Callable[[Sampling], Figure]] = {

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
 from wordveil_lab.package import ROOT, told
+from wordveil_lab.tables import read_table, short_number
 
 RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
@@ -35,9 +36,8 @@ def stored(name: str) -> dict[str, Any]:
     return read_run(RESULTS / f"{name}.json")
 
 
-def written(value: float) -> str:
-    """Return .05, -.05 or 1.00."""
-    return re.sub(r"^(-?)0(?=\.)", r"\1", f"{value + 0.0:.2f}")
+written = partial(short_number, digits=2)
+"""Returns .05, -.05 or 1.00."""
 
 
 def _row(report: Mapping[str, Any], label: str) -> dict[str, Any]:
@@ -55,9 +55,8 @@ def _audited(label: str) -> str:
 
 def _redaction(heading: str, name: str, place: str) -> str:
     """Return a number in a row of the page on redaction, two digits of three."""
-    table = (RESULTS / "redaction.md").read_text(encoding="utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
-    row = next(line for line in table.splitlines() if line.startswith(f"| {name}"))
-    cell = row.strip("|").split("|")[int(place)].strip().split(" / ")[0]
+    rows = read_table((RESULTS / "redaction.md").read_text(encoding="utf-8"), f"## {heading}")
+    cell = next(row for row in rows if row[0].startswith(name))[int(place)].split(" / ")[0]
     return re.sub(r"(?<![\d.])\.\d{3}", lambda number: written(float(number[0])), cell)
 
 

@@ -266,11 +266,6 @@ def roles_of(paper: str) -> Mapping[str, str]:
     return roles
 
 
-def cost(paper: str, size: str) -> str:
-    """Return about how long and how much memory a size takes, from runs on one core."""
-    return str(told("papers/about.toml")[paper]["cost"].get(size, "about a minute"))
-
-
 def is_table(paper: str, role: str) -> bool:
     """Whether a role is an embedding rather than data."""
     return role in told("papers/files.toml")["tables"][paper]
@@ -279,13 +274,10 @@ def is_table(paper: str, role: str) -> bool:
 def about(paper: str, **values: Any) -> dict[str, Any]:
     """Return name, reference, setting, checks and missing parts of a reproduction, from `about.toml`, braces filled."""
     words = told("papers/about.toml")[paper]
-    return {
-        "name": paper,
-        "reference": words["reference"],
-        "setting": tuple(sentence.format(**values) for sentence in words["setting"]),
-        "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in words["checks"]),
-        "missing": tuple(words["missing"]),
-    }
+    setting = tuple(sentence.format(**values) for sentence in words["setting"])
+    checks = tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in words["checks"])
+    facts = {"name": paper, "reference": words["reference"], "missing": tuple(words["missing"])}
+    return {**facts, "setting": setting, "checks": checks}
 
 
 def computed(paper: str, **values: Any) -> tuple[str, ...]:

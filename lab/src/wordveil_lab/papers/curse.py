@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -187,14 +188,9 @@ def reproduce(options: Options) -> Reproduction:
 def tuned_c(table: wv.Embeddings, options: Options) -> tuple[float, float, float]:
     """Return the c under which near neighbours come out most often; their mean share with it, and with c = .04."""
     options.say(f"c of the rank softmax for {table.header.name}")
-    tuning = wv.tune_rank_softmax(
-        lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon),
-        table,
-        options.pick(TUNING, TUNING, (10.0,)),
-        sample=options.pick(200, 200, 20),
-        neighbours=NEAR,
-        seed=options.seed,
-    )
+    grid, sample = options.pick(TUNING, TUNING, (10.0,)), options.pick(200, 200, 20)
+    tune = partial(wv.tune_rank_softmax, sample=sample, neighbours=NEAR, seed=options.seed)
+    tuning = tune(lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon), table, grid)
     best, authors = (float(np.mean(tuning.near[tuning.grid.index(c)])) for c in (tuning.c, AUTHORS_C))
     return tuning.c, best, authors
 

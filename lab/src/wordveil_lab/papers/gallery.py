@@ -177,9 +177,8 @@ def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
     same = owner[:, None] == owner[None, :]
     first, second, _ = _example(same / same.sum(axis=1, keepdims=True), gaps)
     right = math.exp(nats) / (math.exp(nats) + clusters - 1)
-    response = np.full((clusters, clusters), (1 - right) / (clusters - 1)) + np.eye(clusters) * (
-        right - (1 - right) / (clusters - 1)
-    )
+    wrong = (1 - right) / (clusters - 1)
+    response = np.full((clusters, clusters), wrong) + np.eye(clusters) * (right - wrong)
     assert wv.verify_channel(response, 1.0, nats).holds
     numbers = {"clusters": clusters, "share": told_apart(same)[1], "nats": nats, "right": right}
     return {**_pair(table, gaps, first, second), **numbers}
@@ -219,24 +218,20 @@ def _floorless(k: int = 20, nats: float = 8.0) -> Numbers:
 
 def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
     table, gaps = _table()
-    lengths, chances = length_law(coordinate_scales(table.vectors.astype(np.float64), epsilon), longest=4.0)
+    # The scale of a coordinate's noise, for epsilon above 2: its range over a fitted function.
+    fitted = 0.01658160142016071 * math.log(19.064721649556482 * epsilon - 38.1294334077209) + 9.311083811697406
+    lengths, chances = length_law(np.ptp(table.vectors.astype(np.float64), axis=0) / fitted, longest=4.0)
     mean = chances @ lengths
     own = np.array([own_chance(row, lengths, chances, epsilon) for row in gaps])
     reaches = np.append(np.cumsum(chances[::-1])[::-1], 0.0)[np.searchsorted(lengths, gaps, side="right")] + unseen
     losses = np.where(gaps > 0, np.log(own[:, None] / reaches), -np.inf)  # of the first word, as itself
     first, second = divmod(int(np.argsort(gaps, axis=None)[gaps.size // 2]), len(table))
-    return {
-        **_pair(table, gaps, first, second),
-        "epsilon": epsilon,
-        "d": table.dimensions,
-        "length": mean,
-        "deviation": math.sqrt(chances @ (lengths - mean) ** 2),
-        "own": wv.round_down(own[first], 2),
-        "other": wv.round_up(reaches[first, second], 2),
-        "loss": wv.round_down(losses[first, second], 3),
-        "share": 100 * float((losses > epsilon)[gaps > 0].mean()),
-        "worst": wv.round_down(losses.max(), 3),
-    }
+    law = {"length": mean, "deviation": math.sqrt(chances @ (lengths - mean) ** 2)}
+    bounds = {"own": wv.round_down(own[first], 2), "other": wv.round_up(reaches[first, second], 2)}
+    found = {"loss": wv.round_down(losses[first, second], 3), "worst": wv.round_down(losses.max(), 3)}
+    share = 100 * float((losses > epsilon)[gaps > 0].mean())
+    numbers = {"epsilon": epsilon, "d": table.dimensions, "share": share}
+    return {**_pair(table, gaps, first, second), **numbers, **law, **bounds, **found}
 
 
 def _tem_ten(epsilon: float = 10.0, asked: int = 200) -> Numbers:
@@ -265,17 +260,13 @@ def _private_table(epsilon: float = 4.0) -> Numbers:
     def law(places: Sequence[float]) -> wv.Float64Array:
         words = ["tea", "coffee", "milk", "water"][: len(places)]
         table = wv.Embeddings.from_arrays(words, np.array(places)[:, None])
-        return np.asarray(wv.TEM(epsilon=epsilon).fit(table).law(FIRST)[0])
+        return np.asarray(wv.TEM(epsilon=epsilon).fit(table).law(np.zeros(1, dtype=np.int32))[0])
 
     without, moved, added = law((0.0, 1.0, 2.0)), law((0.0, 1.0, 3.0)), law((0.0, 1.0, 2.0, 0.5))
-    return {
-        "epsilon": epsilon,
-        "chance": added[3],
-        "loss": wv.round_down(float(np.abs(np.log(moved / without)).max()), 3),
-    }
+    loss = float(np.abs(np.log(moved / without)).max())
+    return {"epsilon": epsilon, "chance": added[3], "loss": wv.round_down(loss, 3)}
 
 
-FIRST = np.zeros(1, dtype=np.int32)
 ENTRIES: Mapping[str, Callable[[], Numbers]] = {
     "trlaplace-published": _trlaplace,
     "jaccard": _jaccard,
@@ -322,25 +313,15 @@ def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
     return "\n".join(parts)
 
 
-def coordinate_scales(vectors: Float64Array, epsilon: float) -> Float64Array:
-    """Return the scale of each coordinate's Laplace noise, for epsilon above 2: its range over a fitted function."""
-    fitted = 0.01658160142016071 * math.log(19.064721649556482 * epsilon - 38.1294334077209) + 9.311083811697406
-    return np.asarray(np.ptp(vectors, axis=0) / fitted)
-
-
 def length_law(
     scales: Float64Array, *, longest: float, steps: int = 2**18, kept: int = 256
 ) -> tuple[Float64Array, Float64Array]:
     """Return lengths and their probabilities, for a vector of independent Laplace noise.
 
     Squares of coordinates are rounded up to a grid and convolved, and lengths then rounded up to a coarser one. What
-    the convolution wraps or rounds, below 1e-12 where `longest` is twice the mean or more, is left to the caller.
-
-    Args:
-        scales: Scale of each coordinate.
-        longest: Half of the largest squared length on the grid is its square.
-        steps: Points of the fine grid up to it; a multiple of kept.
-        kept: Points of the coarse one.
+    the convolution wraps or rounds, below 1e-12 where `longest` is twice the mean or more, is left to the caller. The
+    largest squared length on the grid is twice the square of `longest`; up to it the fine grid has so many steps, a
+    multiple of those that the coarse one keeps.
     """
     squares = longest**2 * np.arange(1, steps + 1) / steps
     law = np.ones(steps + 1, dtype=np.complex128)
@@ -356,11 +337,8 @@ def length_law(
 def own_chance(gaps: Float64Array, lengths: Float64Array, chances: Float64Array, epsilon: float) -> float:
     """Return the probability that a word is released as itself; longer lists make it smaller.
 
-    Args:
-        gaps: Distances from the word to all words, its own 0 among them.
-        lengths: Lengths of the noise.
-        chances: Their probabilities.
-        epsilon: Of the exponential mechanism inside a list, whose weights are exp(epsilon/2 (1 - distance/length)).
+    Given are its distances to all words, itself among them, and the lengths of the noise with their probabilities.
+    Inside a list an exponential mechanism has the weights exp(epsilon/2 (1 - distance/length)).
     """
     weights = np.where(gaps < lengths[:, None], np.exp(epsilon / 2 * (1 - gaps / lengths[:, None])), 0.0)
     return float(chances @ (math.exp(epsilon / 2) / weights.sum(axis=1)))

@@ -11,23 +11,12 @@ from wordveil.api import NADP, Embeddings, Mahalanobis, NearestWords
 from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification
-from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
-from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
+from wordveil_lab.evaluation.word_tasks import OddManOut, OverlapSkewness, SentenceSimilarity, WordSimilarity
 from wordveil_lab.package import told
+from wordveil_lab.papers import base
 from wordveil_lab.papers import nadp_checks as checks
-from wordveil_lab.papers.base import (
-    UNTESTED,
-    Comparison,
-    Options,
-    Reproduction,
-    Scores,
-    about,
-    decoded,
-    labelled,
-    shown,
-    verdict,
-)
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores
 from wordveil_lab.plots import Plotted, point
 from wordveil_lab.rows import read_rows
 
@@ -66,7 +55,7 @@ def reproduce(options: Options) -> Reproduction:
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
     facts = {"coverage": _coverage(embeddings, options), **checks.sizes(embeddings)}
     return Reproduction(
-        **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **facts),
+        **base.about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **facts),
         comparisons=comparisons,
         findings=checks.findings(rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
     )
@@ -150,16 +139,16 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
         for name, mechanism in checks.contenders(embeddings, epsilon):
             label = f"{name}, epsilon {epsilon:g}"
             options.say(f"figures 2 and 3: {label}")
-            subject = decoded(mechanism, embeddings)
+            subject = base.decoded(mechanism, embeddings)
             scores = _gathered(tasks, options.score_tables(tasks.values(), subject, label))
             yield (name, epsilon), scores | options.score(spread, subject, label)
         for tau in options.pick(TAUS[1:-1], TAUS[1:-1], ()):
-            subject = decoded(NADP(epsilon=epsilon, delta=checks.DELTA, tau=tau, isolated="verbatim"), embeddings)
+            subject = base.decoded(NADP(epsilon=epsilon, delta=checks.DELTA, tau=tau, isolated="verbatim"), embeddings)
             yield (f"NADP, tau {tau:g}", epsilon), options.score(spread, subject, f"tau {tau:g}, epsilon {epsilon:g}")
 
 
 def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison:
-    label = labelled(name, epsilon)
+    label = base.labelled(name, epsilon)
     at = epsilon or None
     utility = [panel for panel in PANELS if panel in scores]
     known = told("papers/numbers.toml")["nadp"]["stored"]
@@ -172,11 +161,11 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
         point("figure 3: skewness", name, at, scores["skewness"]),
         point("share of neighbours kept (not in the paper)", name, at, scores["overlap"]),
     )
-    spread = f"skewness {shown(scores['skewness'], 2)}, overlap {shown(scores['overlap'])}"
+    spread = f"skewness {base.shown(scores['skewness'], 2)}, overlap {base.shown(scores['overlap'])}"
     return Comparison(
         what=f"figures 2 and 3, {label}: {' / '.join(utility)}; skewness, overlap" if utility else f"figure 3, {label}",
         paper=f"stored, epsilon {place:g}: {listed}" if stored else "",
-        ours=f"{' / '.join(shown(scores[panel]) for panel in utility)}; {spread}" if utility else spread,
+        ours=f"{' / '.join(base.shown(scores[panel]) for panel in utility)}; {spread}" if utility else spread,
         points=points if not name.endswith("text") else (),  # with them the panels cannot be read
     )
 
@@ -184,7 +173,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
 def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> Scores:
     """Return STS and review scores where every token has noise of its own, as in a release."""
     tasks = {key: task for key, task in _tasks(options).items() if key == "STS" or key.startswith("review")}
-    subject = decoded(dict(checks.contenders(embeddings, epsilon))[name], embeddings)
+    subject = base.decoded(dict(checks.contenders(embeddings, epsilon))[name], embeddings)
     options.say(f"fresh noise for every token: {name}, epsilon {epsilon:g}")
     return _gathered(tasks, [options.score(task, subject, f"tokens {key} {name}") for key, task in tasks.items()])
 
@@ -193,7 +182,9 @@ def _tokenwise(name: str, epsilon: float, once: Mapping[str, Summary], found: Ma
     return Comparison(
         what=f"figures 2b and 2c, {name}, epsilon {epsilon:g}: fresh noise for every token (one vector a word)",
         paper="one noisy vector a word (code)",
-        ours=", ".join(f"{panel} {shown(found[panel])} ({shown(once[panel])})" for panel in ("STS", "reviews")),
+        ours=", ".join(
+            f"{panel} {base.shown(found[panel])} ({base.shown(once[panel])})" for panel in ("STS", "reviews")
+        ),
         remark="in brackets the rows above",
     )
 
@@ -204,7 +195,7 @@ def _histograms(embeddings: Embeddings, options: Options) -> Iterator[Comparison
     options.say("figure 4")
     seen = []
     for sigma in np.linspace(0.05, 1, options.pick(20, 20, 2)):
-        subject = decoded(checks.FlatNoise(law="gaussian", scale=float(sigma)), embeddings)
+        subject = base.decoded(checks.FlatNoise(law="gaussian", scale=float(sigma)), embeddings)
         found = options.score(spread, subject, f"sigma {sigma:.2f}")
         seen.append((float(sigma), found["skewness"].mean, found["overlap"].mean))
     falls = [sigma for (sigma, now, _), (_, before, _) in zip(seen[1:], seen, strict=False) if now < before]
@@ -213,7 +204,7 @@ def _histograms(embeddings: Embeddings, options: Options) -> Iterator[Comparison
         paper="0 at sigma 0; rises with sigma, except at .05",
         ours="; ".join(f"{sigma:.2f}: {skewness:.2f} ({share:.3f})" for sigma, skewness, share in seen),
         remark=f"falls at {', '.join(f'{sigma:.2f}' for sigma in falls)}" if falls else "rises from .05 on",
-        verdict=verdict(not falls, full=False),  # a fall may be chance
+        verdict=base.verdict(not falls, full=False),  # a fall may be chance
     )
 
 
@@ -223,7 +214,7 @@ def _neighbours(embeddings: Embeddings, options: Options) -> Iterator[Comparison
     search = NearestWords(embeddings.vectors, embeddings.candidates)
     words = embeddings.words
     for name in ("NADP, tau 0.1", "NADP, tau 0.5", "Mahalanobis, lam 1"):
-        subject = decoded(dict(checks.contenders(embeddings, 10.0))[name], embeddings)
+        subject = base.decoded(dict(checks.contenders(embeddings, 10.0))[name], embeddings)
         near = search.top(subject.release_vectors(ids, options.source(f"table 1 {name}"), name), 3)[0]
         listed = "; ".join(
             f"{words[int(i)]}: {', '.join(words[int(j)] for j in row)}" for i, row in zip(ids, near, strict=True)
@@ -234,5 +225,5 @@ def _neighbours(embeddings: Embeddings, options: Options) -> Iterator[Comparison
             paper="none of the five words comes back" if name.startswith("NADP") else "four of the five come back",
             ours=f"{back} of {len(ids)} come back: {listed}",
             remark="one draw; the paper states no epsilon",
-            verdict=UNTESTED,  # how many come back is decided by the epsilon
+            verdict=base.UNTESTED,  # how many come back is decided by the epsilon
         )

@@ -21,24 +21,8 @@ from wordveil_lab.evaluation.classification import CentroidClassification, Lexic
 from wordveil_lab.evaluation.subjects import Entrant, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
 from wordveil_lab.package import told
-from wordveil_lab.papers.base import (
-    HOLDS,
-    PARTLY,
-    UNTESTED,
-    Comparison,
-    Drawn,
-    Options,
-    Reproduction,
-    Scores,
-    about,
-    ahead_verdict,
-    decoded,
-    labelled,
-    shown,
-    sides,
-    standing,
-    verdict,
-)
+from wordveil_lab.papers import base
+from wordveil_lab.papers.base import Comparison, Drawn, Options, Reproduction, Scores
 from wordveil_lab.plots import point
 
 DELTA = 0.05  # of the bounds beside draws: what happens with probability 1e-6 no draw shows
@@ -50,14 +34,7 @@ def published(epsilon: float, beta: float, seed: int = 0) -> wv.Projection:
 
 
 def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
-    """Return Claim 6: the noise is longer than m ln(m/gamma)(1 + beta)/epsilon with probability gamma at most.
-
-    Args:
-        m: Dimensions of the projection, at least 1.
-        epsilon: Loss per unit of distance, in (0, inf).
-        beta: Stretch allowed beyond 1, in (0, inf).
-        gamma: Probability, in (0, 1).
-    """
+    """Return Claim 6: the noise is longer than m ln(m/gamma)(1 + beta)/epsilon with probability gamma at most."""
     wv.check_whole("m", m)
     wv.check_positive("epsilon", epsilon)
     wv.check_positive("beta", beta)
@@ -116,14 +93,14 @@ def bound_rows(table: wv.Embeddings, options: Options) -> Iterator[Comparison]:
             what=f"{what}: bound / largest of {options.repeats} matrices (epsilon 5, beta .7, m = {m}, {n} words)",
             paper=f"at most {bound:.4g}, with probability {1 - DELTA:g}",
             ours=f"at most {measured:.4g}, {bound / measured:.1f} times less, by the exact law of the noise",
-            verdict=verdict(measured <= bound, full=False),
+            verdict=base.verdict(measured <= bound, full=False),
         )
     loss = linear_loss_bound(m, epsilon, beta, DELTA, n=n, tau=tau, lipschitz=1.0, diameter=1.0)
     yield Comparison(
         what=f"Proposition 9, mean loss of a linear model (epsilon 5, beta .7, m = {m}, {n} words)",
         paper=f"the smallest one grows by at most {loss:.4g} times lambda and the size of Theta",
         ours="the smallest logistic loss is ln 2 at most, so where both are 1 the bound holds, and says nothing",
-        verdict=verdict(loss >= math.log(2), full=False),
+        verdict=base.verdict(loss >= math.log(2), full=False),
     )
 
 
@@ -158,7 +135,9 @@ def reproduce(options: Options) -> Reproduction:
         *(row for m in TRAINED for row in _trained_small(words, m, pairs, options)),
     )
     return Reproduction(
-        **about("privemb", glove=glove, glove_words=len(glove), words=words, word_count=len(words), options=options),
+        **base.about(
+            "privemb", glove=glove, glove_words=len(glove), words=words, word_count=len(words), options=options
+        ),
         comparisons=(*results(pairs, full=options.whole()), *comparisons),
         findings=(),
     )
@@ -168,15 +147,15 @@ def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure and table; `full` is at the paper's size and on its own embedding."""
     for item, paper in told("papers/numbers.toml")["privemb"]["claims"].items():
         lower, cases = item in ("figure 1", "figure 2"), pairs[item]
-        counts = standing(cases.values(), lower=lower)
+        counts = base.standing(cases.values(), lower=lower)
         ours = "ahead in {}, {} level, behind in {} of {} (two standard errors)".format(*counts, len(cases))
-        level = [case for case, side in zip(cases, sides(cases.values(), lower=lower), strict=True) if not side]
+        level = [case for case, side in zip(cases, base.sides(cases.values(), lower=lower), strict=True) if not side]
         ours += f"; level at {'; '.join(level)}" if level else ""
-        judged = ahead_verdict(counts, full=full)
+        judged = base.ahead_verdict(counts, full=full)
         if item == "figure 4":  # each side starts from a table of its own
-            judged = UNTESTED
-        elif judged == HOLDS and item.startswith("table 1") and len(cases) < SETS:
-            judged = PARTLY
+            judged = base.UNTESTED
+        elif judged == base.HOLDS and item.startswith("table 1") and len(cases) < SETS:
+            judged = base.PARTLY
         yield Comparison(what=item, paper=paper, ours=ours, verdict=judged)
 
 
@@ -185,14 +164,14 @@ Epsilons = tuple[float, ...]
 
 def _mechanisms(table: wv.Embeddings, epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str, Entrant, Drawn]]:
     """Yield name, entrant, and the entrant of each run: M2 draws a matrix of its own for every run."""
-    plain = decoded(wv.MultivariateLaplace(epsilon=epsilon), table)
+    plain = base.decoded(wv.MultivariateLaplace(epsilon=epsilon), table)
     yield "M1", plain, lambda _: plain
     for beta in betas:
         yield f"M2, beta {beta:g}", *_projected(table, epsilon, beta)
 
 
 def _projected(table: wv.Embeddings, epsilon: float, beta: float) -> tuple[Entrant, Drawn]:
-    return decoded(published(epsilon, beta), table), lambda i: decoded(published(epsilon, beta, i), table)
+    return base.decoded(published(epsilon, beta), table), lambda i: base.decoded(published(epsilon, beta, i), table)
 
 
 def _runs(
@@ -219,7 +198,7 @@ def _distortion(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterato
         yield Comparison(
             what=f"figures 1, 2, {name}, epsilon {epsilon:g}: distance / inner-product difference",
             paper="M2 below M1, lower for larger beta",
-            ours=f"{shown(found['distance'], 1)} / {shown(found['inner-product'], 1)}",
+            ours=f"{base.shown(found['distance'], 1)} / {base.shown(found['inner-product'], 1)}",
             points=(
                 point("figure 1: mean difference of distances", name, epsilon, found["distance"]),
                 point("figure 2: mean difference of inner products", name, epsilon, found["inner-product"]),
@@ -236,7 +215,7 @@ def _lexicon(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterator[C
         if found is not plain:
             pairs["figure 3"][_case(name, epsilon)] = found["accuracy"], plain["accuracy"]
         yield Comparison(
-            what=f"figure 3, {labelled(name, epsilon)}: accuracy / AUC",
+            what=f"figure 3, {base.labelled(name, epsilon)}: accuracy / AUC",
             paper=told("papers/numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"] if epsilon else "",
             ours=_two(found, "accuracy", "auc"),
             points=(
@@ -247,7 +226,7 @@ def _lexicon(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterator[C
 
 
 def _case(name: str, epsilon: float) -> str:
-    return labelled(name.removeprefix("M2, "), epsilon)
+    return base.labelled(name.removeprefix("M2, "), epsilon)
 
 
 def _figure_epsilons(options: Options) -> Epsilons:
@@ -255,7 +234,7 @@ def _figure_epsilons(options: Options) -> Epsilons:
 
 
 def _two(found: Scores, first: str, second: str) -> str:
-    return f"{shown(found[first])} / {shown(found[second])}"
+    return f"{base.shown(found[first])} / {base.shown(found[second])}"
 
 
 def _sentences(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
@@ -306,7 +285,8 @@ def _trained_small(large: wv.Embeddings, m: int, pairs: Pairs, options: Options)
     task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
     for epsilon in _figure_epsilons(options):
         options.say(f"figure 4: {m} dimensions, epsilon {epsilon:g}")
-        first = options.score(task, decoded(wv.MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {m} {epsilon}")
+        entrant = base.decoded(wv.MultivariateLaplace(epsilon=epsilon), first_table)
+        first = options.score(task, entrant, f"A1 {m} {epsilon}")
         entrant, drawn = _projected(second_table, epsilon, TRAINED[m])
         second = options.score(task, entrant, f"M2 {m} {epsilon}", drawn)
         pairs["figure 4"][f"{m} dimensions, epsilon {epsilon:g}"] = first["accuracy"], second["accuracy"]

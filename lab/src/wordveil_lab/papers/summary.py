@@ -20,7 +20,7 @@ from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.papers import PAPERS
 from wordveil_lab.papers.base import FAILS, PARTLY, UNTESTED, Check, Comparison, Reproduction
 from wordveil_lab.plots import Plotted, draw
-from wordveil_lab.tables import markdown_table, refilled
+from wordveil_lab.tables import markdown_table, read_table, refilled
 
 VERDICT_RULE = (
     f"A run that is smaller than the paper's, or on other data, refutes nothing: where it does not show what the paper "
@@ -41,7 +41,7 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     judged = (
         map(_escaped, (c.what, c.paper, "; ".join(filter(None, (c.ours, c.remark))), c.verdict)) for c in verdicts
     )
-    lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
+    lines += [JUDGED, "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
     lines += [VERDICT_RULE + (PART_RULE if any(c.verdict == PARTLY for c in verdicts) else ""), ""]
     lines += ["## Setting", "", *_items(found.setting)]
     if picture:
@@ -101,14 +101,7 @@ def write_reproduction(found: Reproduction, path: str | os.PathLike[str], comman
         raise ParameterError("report", target.name, "must end in .md or .json.")
 
 
-MARK = "<!-- table: papers -->"
-
-
-def judged_rows(page: str) -> list[list[str]]:
-    """Return what, the paper's number, ours and the verdict of each row of a page's first table."""
-    table = page.split("## Every table and figure\n")[1].split("\n## ")[0]
-    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in row] for row in rows[1:]]
+MARK, JUDGED = "<!-- table: papers -->", "## Every table and figure"
 
 
 def summary_table(folder: Path) -> list[str]:
@@ -116,7 +109,7 @@ def summary_table(folder: Path) -> list[str]:
     rows = []
     for paper in PAPERS:
         page = (folder / f"{paper}.md").read_text(encoding="utf-8")
-        for row in judged_rows(page):
+        for row in read_table(page, JUDGED)[1:]:
             other = re.search(rf"\(({paper}-\w+)\.md\)", row[2])  # the page whose run the numbers are from
             rows.append([f"[{paper}]({paper}.md)", *row, _command(folder / f"{other[1] if other else paper}.md")])
     return list(markdown_table(["paper", "what", "the paper", "here", "verdict", "command"], rows))

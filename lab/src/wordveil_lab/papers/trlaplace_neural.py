@@ -38,8 +38,7 @@ PARTS: tuple[tuple[str, str, str, tuple[float, ...]], ...] = (
 )
 """What is trained, on which texts, behind which vectors, at which epsilons."""
 COLUMNS = {"agnews": "title+description"}
-GUESSED = 1500
-"""Words on which the best guess is tried."""
+GUESSED = 1500  # words on which the best guess is tried
 
 
 class Size(NamedTuple):
@@ -60,8 +59,6 @@ SIZES = {
     "reduced": Size(3000, 2000, 50, SHORT, QUICK),
     "miniature": Size(60, 100, 8, TINY, TINY),
 }
-ROUNDS = {"miniature": 1}
-"""Epochs over which seconds are compared, where they are not seven."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +187,8 @@ def seconds(yelp: Experiment, options: Options) -> Found:
     wide = replace(yelp, vocabulary=random_vectors(yelp.vocabulary, 300), training=settings)
     models = {row[:2]: wide.model(row[2]) for row in contenders(300, (1.0,), code=False) if row[0] != PUBLISHED}
     data = yelp.whole.part(np.arange(min(1000, len(yelp.whole))))
-    rounds = partial(_rounds, list(models.values()), data, ROUNDS.get(options.size, 7))
+    epochs = 1 if options.size == "miniature" else 7
+    rounds = partial(_rounds, list(models.values()), data, epochs)
     spent = options.over_runs(["seconds", yelp.digest, options.size], lambda _: rounds(), 1)
     return {
         ("seconds", *row): {score: spent[f"{score} {i}"] for score in ("seconds", "beyond none")}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.overlap import MINILM, ROBERTA
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import Comparison, labelled, shown, verdict
 from wordveil_lab.papers.trlaplace import CERTIFIED, CODE, LARGEST, NONE, PUBLISHED, printed
 from wordveil_lab.plots import Plotted, point
@@ -120,20 +121,15 @@ def findings(found: Found) -> tuple[str, ...]:
     honest = {key: share for key, share in guesses.items() if key[0] not in (NONE, PUBLISHED, *CODE)}
     low = [share for (_, epsilon), share in honest.items() if epsilon is not None and epsilon <= 5]
     high = [share for (_, epsilon), share in honest.items() if epsilon is not None and epsilon > LARGEST]
-    said = [
-        f"{labelled(name, epsilon)}: one noisy vector leaves {scores['words left'].mean:.0f} of "
-        f"{scores['of'].mean:.0f} words possible; the exact delta is {round_up(scores['exact delta'].mean)}, computed."
-        for (cell, name, epsilon), scores in found.items()
-        if cell == "support" and name == PUBLISHED
-    ]
+    words, lines = told("papers/about.toml")["trlaplace-neural"]["told"], []
     if low:
-        beyond = f" Beyond epsilon 20 it recovers {_range(high, 3)}, and there nothing is protected." if high else ""
-        said.insert(
-            0,
-            f"Behind a mechanism that keeps its promise the best guess word by word recovers {_range(low, 3)} of the "
-            f"words up to epsilon 5: longer training cannot help a rewriter there.{beyond}",
-        )
-    return tuple(said)
+        beyond = words["beyond"].format(_range(high, 3)) if high else ""
+        lines.append(words["guess"].format(_range(low, 3)) + beyond)
+    for (cell, name, epsilon), scores in found.items():
+        if cell == "support" and name == PUBLISHED:
+            left, of, delta = (scores[score].mean for score in ("words left", "of", "exact delta"))
+            lines.append(words["support"].format(labelled(name, epsilon), left, of, round_up(delta)))
+    return tuple(lines)
 
 
 def absent(found: Found) -> tuple[str, ...]:

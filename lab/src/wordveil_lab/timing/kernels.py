@@ -84,9 +84,8 @@ def measure(name: str, by_engine: dict[str, Work], rounds: int, threads: int) ->
                 times[engine].append(taken.cpu if threads == 1 else taken.wall)
     for engine, seconds in times.items():
         ratio = statistics.median(slow / fast for slow, fast in zip(times["numpy"], seconds, strict=True))
-        print(
-            f"| {name} | {threads} | {engine} | {1e3 * statistics.median(seconds):.1f} ms | {ratio:.2f} |", flush=True
-        )
+        median = 1e3 * statistics.median(seconds)
+        print(f"| {name} | {threads} | {engine} | {median:.1f} ms | {ratio:.2f} |", flush=True)
 
 
 def main(sizes: Annotated[list[int] | None, typer.Argument()] = None, rounds: int = 5, threads: int = 2) -> None:

@@ -1,7 +1,8 @@
 """What a run costs from text to text: stages in processor time, beside what any program would pay for the same bytes.
 
 The mechanism is neighbour response, a table gather. References, in the same rounds: a copy of the texts, a plain gather
-of as many ids, the JSON module alone, zlib alone.
+of as many ids, the JSON module alone, zlib alone. Beside splitting the texts at blanks stands redaction: the compiled
+pass, which writes placeholders that nothing links, and the reference in Python, which does everything else.
 
 Usage: python -m wordveil_lab.timing.text_side FILE.jsonl.gz COLUMN [ROUNDS]
 """
@@ -26,8 +27,12 @@ from wordveil.api import DocumentSettings, InputStream, MemberCompressor, Privat
 from wordveil_lab.benchmarks.machine import best_timing
 
 BLOCK_DOCUMENTS = 18_000  # about a block of a run
+SPARED = 20  # one text in so many is read by the slow reference, whose time counts so many times
 GZIP_LEVEL = 4  # as the outputs
 GZIP = ("decompress", "compress")
+
+
+Documents = list[list[PrivateText]]
 
 
 class Stages(dict[str, float]):
@@ -41,28 +46,29 @@ class Stages(dict[str, float]):
         return result
 
 
-def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path) -> int:
-    """Do by hand what a run does, stage by stage; returns the number of tokens."""
+def one_round(
+    stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path
+) -> tuple[int, Documents]:
+    """Do by hand what a run does, stage by stage; returns the number of tokens, and the texts."""
     stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
     reader = DocumentSettings(columns=(column,), keep_others=True).open(source)
     records = stages.timed("decompress and parse", lambda: list(reader))
-    tokens, released, writer = 0, [], sanitizer.parts.writer
+    tokens, read, released, writer = 0, list[list[PrivateText]](), [], sanitizer.parts.writer
     for first in range(0, len(records), BLOCK_DOCUMENTS):
         block = records[first : first + BLOCK_DOCUMENTS]
-        texts = [PrivateText(record.texts[0] or "") for record in block]
+        documents = [[PrivateText(record.texts[0] or "")] for record in block]
         places = sanitizer.places(record.key for record in block)
-        documents = [[text] for text in texts]
         where = stages.timed("place of noise", partial(nonces, sanitizer.source, places, documents))
         prepared = stages.timed("encode", partial(sanitizer.prepare, documents))
         drawn = stages.timed("draw", partial(sanitizer.release_ids, prepared.tokens, prepared.cost, where))
         released += stages.timed("write words", partial(writer.write_parts, prepared.parts, drawn))
-        tokens += len(drawn)
+        tokens, read = tokens + len(drawn), read + documents
     pairs = list(zip(records, released, strict=True))
     lines = stages.timed("serialize", lambda: [reader.format.render(record, [text]) for record, text in pairs])
     compressor = MemberCompressor("gz")
     packed = stages.timed("compress", lambda: [*map(compressor.feed, lines), compressor.close_member()])
     output.write_bytes(b"".join(packed))
-    return tokens
+    return tokens, read
 
 
 def references(stages: Stages, source: Path, output: Path, tokens: int) -> None:
@@ -78,6 +84,16 @@ def references(stages: Stages, source: Path, output: Path, tokens: int) -> None:
     stages.timed("plain gather", lambda: table[places])
 
 
+def redaction(stages: Stages, documents: Documents) -> None:
+    """Redact the texts, and split them at blanks."""
+    compiled, reference = wv.Redactor(), wv.Redactor(link="document")
+    stages.timed("split at blanks", lambda: [text.split() for (text,) in documents])
+    stages.timed("redact", partial(compiled.release_rows, documents, judged=False))
+    name = "redact, reference"
+    stages.timed(name, partial(reference.release_rows, documents[::SPARED], judged=False))
+    stages[name] *= len(documents) / len(documents[::SPARED])
+
+
 def main(source: Path, column: str, rounds: int) -> None:
     """Print the table."""
     sanitizer = wv.Sanitizer(wv.load_embeddings(), wv.NeighbourResponse(epsilon=8.0))
@@ -86,9 +102,10 @@ def main(source: Path, column: str, rounds: int) -> None:
         output = Path(folder) / "out.jsonl.gz"
         for _ in range(rounds):
             stages.append(Stages())
-            tokens = one_round(stages[-1], source, column, sanitizer, output)
+            tokens, documents = one_round(stages[-1], source, column, sanitizer, output)
             limits.append(Stages())
             references(limits[-1], source, output, tokens)
+            redaction(limits[-1], documents)
             settings = DocumentSettings(columns=(column,), keep_others=True)
             run = partial(wv.sanitize_documents, source, output, sanitizer, settings=settings, again=True)
             whole.append(best_timing(run, 1))
