@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import Wanted, prepare, say
+from wordveil.cli.common import prepare, say
+from wordveil.cli.options import Wanted
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 

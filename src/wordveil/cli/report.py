@@ -12,15 +12,9 @@ import typer
 from typer import Argument, Option
 
 import wordveil as wv
-from wordveil.cli.common import (
-    CertificateOption,
-    ExcludeOutputsOption,
-    default_epsilon,
-    read_word_lists,
-    sanitizing_vocabulary,
-    say,
-)
+from wordveil.cli.common import default_epsilon, read_word_lists, sanitizing_vocabulary, say
 from wordveil.cli.exit_codes import NO
+from wordveil.cli.options import CertificateOption, ExcludeOutputsOption
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
 from wordveil.errors import DataFormatError, ParameterError, WordveilError, counted, printable

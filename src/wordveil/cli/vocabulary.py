@@ -11,7 +11,8 @@ from typer import Argument, Option
 
 import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, read_word_list, say
+from wordveil.cli.common import read_word_list, say
+from wordveil.cli.options import VocabularyOption
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
