@@ -61,6 +61,12 @@ def check_within(name: str, value: object, most: float = math.inf) -> None:
     check_number(name, value, lambda x: 0 <= x <= most and x < math.inf, domain)
 
 
+def check_distance(distance: float) -> None:
+    """Refuse what is no finite distance."""
+    if not (math.isfinite(distance) and distance >= 0):
+        raise ParameterError("distance", distance, "must be in [0, inf).")
+
+
 def check_whole(name: str, value: object, least: int = 1) -> None:
     """Raise `ParameterError` unless the parameter is a whole number, at least so large."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
