@@ -92,9 +92,8 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
     listed = list(values)
     for place, value in enumerate(listed):
         if not isinstance(value, str):
-            raise ParameterError(
-                name, f"<{len(listed)} entries>", f"must be str; position {place} holds {type(value).__name__}."
-            )
+            problem = f"must be str; position {place} holds {type(value).__name__}."
+            raise ParameterError(name, f"<{len(listed)} entries>", problem)
     return listed
 
 
@@ -124,9 +123,8 @@ def unique_ids(ids: Sequence[str], n: int) -> list[str]:
     first: dict[str, int] = {}
     for place, name in enumerate(names):
         if first.setdefault(name, place) != place:
-            raise ParameterError(
-                "ids", f"<{n} entries>", f"must be unique in a run; positions {first[name]} and {place} hold one id."
-            )
+            problem = f"must be unique in a run; positions {first[name]} and {place} hold one id."
+            raise ParameterError("ids", f"<{n} entries>", problem)
     return names
 
 

@@ -215,9 +215,8 @@ def chosen_epsilon(wanted: Wanted) -> tuple[float, tuple[str, ...]]:
     default = next(field.default for field in fields(chosen) if field.name == "epsilon")
     if default is MISSING:
         unit = "in nats between any two words" if wanted.calibration == "certified-local" else f"for {mechanism}"
-        raise ParameterError(
-            "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
-        )
+        problem = f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
+        raise ParameterError("--epsilon", None, problem)
     return default, (default_epsilon(mechanism, default),)
 
 

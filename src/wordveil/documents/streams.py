@@ -171,9 +171,8 @@ class _Utf8Raw(_Translated):
             self._offset += len(raw)
             return ready
         # Raised outside the handler: the original exception carries the bytes and must not be chained.
-        raise DocumentFormatError(
-            self._path, f"not valid {self._encoding}.", offset=wrong, remedy="Name the encoding the file is in."
-        )
+        remedy = "Name the encoding the file is in."
+        raise DocumentFormatError(self._path, f"not valid {self._encoding}.", offset=wrong, remedy=remedy)
 
 
 def _decompressed(raw: BinaryIO, path: str) -> BinaryIO:

@@ -152,8 +152,6 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
 
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
 _BUDGET = get_type_hints(UserBudget) | {"sentence": str, "users_over": int, "documents_left_out": int}
 _DENOISED: dict[str, Any] = {
     **{"style": Style, "least": float, "marked": bool, "prior": str, "calibrated_on": str},
