@@ -245,7 +245,7 @@ class Job:
         from wordveil.runs.report import write_report
 
         whole = result.with_inputs(self.source, settings) if self.care.input_digest else result
-        write_report(whole, path, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
+        write_report(whole, path, Evidence.of_facts(self.sanitizer, whole.as_dict(), self.prepared.notes))
 
     def end(
         self,
