@@ -82,6 +82,5 @@ def _say_use(certificate: wv.Certificate, wanted: Wanted) -> None:
     numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
     say(f"wrote {wanted.certificate}: {', '.join(numbers)}")
     if certificate.method in RATE_METHODS and "epsilon" in certificate.parameters:
-        say(
-            f"use it with: {replace(wanted, epsilon=cast(float, certificate.parameters['epsilon'])).sanitize_command()}"
-        )
+        known = replace(wanted, epsilon=cast(float, certificate.parameters["epsilon"]))
+        say(f"use it with: {known.sanitize_command()}")

@@ -33,7 +33,7 @@ def explain(
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
     options = wv.TextOptions(unknown="typed")
-    guarantee = effective_guarantee(randomizer.guarantee(), options, test_source=False)
+    guarantee = effective_guarantee(randomizer.guarantee(), options)
     explanation = wv.explain(
         embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )

@@ -248,9 +248,8 @@ def _held(report: StoredReport, source: wv.Sanitizer | Binding, allowed: set[str
     else:
         warnings = source.guarantee(test_source=report.provenance.test_source).warnings()
     strange = {_nameless(note) for note in report.facts.get("notes", ())} - set(map(_nameless, allowed))
-    told = [each.sentence() for each in wrong] + [
-        f"notes: {note!r} is none of this release" for note in sorted(strange)
-    ]
+    told = [each.sentence() for each in wrong]
+    told += [f"notes: {note!r} is none of this release" for note in sorted(strange)]
     return told, warnings
 
 

@@ -117,14 +117,12 @@ def sanitize(
     four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
-    budget = per_user.budget()
+    budget, allowed = per_user.budget(), reading.allow_bad_files
     job = Job.prepared_for(source, output, wanted, around, running, care, speed, lasting)
     if dry_run:
         from wordveil.cli.dry_run import dry_sanitize
 
-        return dry_sanitize(
-            source, output, settings, job.sanitizer, budget, lasting.ids, allowed=reading.allow_bad_files
-        )
+        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids, allowed=allowed)
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")
@@ -139,7 +137,7 @@ def sanitize(
         options: dict[str, Any] = {"progress": progress, "afterwards": afterwards, **job.options(settings)}
         options |= {"settings": settings, "budget": budget, "ids": lasting.ids}
         result = wv.sanitize_documents(source, output, job.sanitizer, **options)
-    return job.end(result, settings, allowed=reading.allow_bad_files)
+    return job.end(result, settings, allowed=allowed)
 
 
 def _show(sanitizer: wv.Sanitizer, rows: int) -> int:

@@ -120,10 +120,8 @@ def info(
 def _show_facts(embeddings: wv.Embeddings, *, as_json: bool) -> None:
     from wordveil.vocabulary.stored_lists import stored_keys
 
-    header = embeddings.header
-    lists = [
-        f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored_keys(embeddings)
-    ]
+    header, stored = embeddings.header, stored_keys(embeddings)
+    lists = [f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored]
     facts = {
         "name": header.name,
         "source": header.source,

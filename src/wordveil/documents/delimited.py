@@ -79,9 +79,8 @@ class _Delimited(DocumentFormat):
         self._path = path
         self._stream = stream
         self._line = 0
-        self._quoted = self.details.quoting != "none" and not (
-            self.details.quoting == "auto" and self._default_quoting == "none"
-        )
+        usual = self._default_quoting if self.details.quoting == "auto" else self.details.quoting
+        self._quoted = usual != "none"
         first = read_line(stream, path, 1)
         self._binary = _CONTROL.search(first) is not None
         mark = BOM if first.startswith(BOM) else b""

@@ -184,10 +184,8 @@ def _decompressed(raw: BinaryIO, path: str) -> BinaryIO:
         problem = f"not .{compression} data, as its name says."
         raise DocumentFormatError(path, problem, remedy="Give it the name of what it is.")
     if compression == "gz":
-        return cast(
-            BinaryIO,
-            io.BufferedReader(gzip.GzipFile(fileobj=raw) if gzip_library() == "zlib" else _IsalRaw(raw), _BUFFER),
-        )
+        unpacked: Any = gzip.GzipFile(fileobj=raw) if gzip_library() == "zlib" else _IsalRaw(raw)
+        return io.BufferedReader(unpacked, _BUFFER)
     return io.BufferedReader(_ZstdRaw(raw, path), _BUFFER)
 
 

@@ -103,9 +103,8 @@ def contradictions(
 
 def _fields(source: Sanitizer | Binding) -> set[str]:
     kinds = (VectorReport,) if isinstance(source, Binding) else (RunReport, Evidence)
-    return {"schema", "kind", "warnings", "checksum", "signature"} | {
-        each.name for kind in kinds for each in fields(kind)
-    }
+    names = {each.name for kind in kinds for each in fields(kind)}
+    return {"schema", "kind", "warnings", "checksum", "signature"} | names
 
 
 def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
