@@ -334,7 +334,7 @@ def test_all_is_sorted_and_complete_and_an_unknown_name_says_what_exists():
 
 
 def test_every_exported_mechanism_and_every_format_has_a_name_on_the_command_line():
-    from wordveil.documents import FORMATS
+    from wordveil.documents.reader import FORMATS
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 
     classes = [getattr(wordveil, name) for name in names.EXPORTS]

@@ -40,10 +40,10 @@ from wordveil.certification.accounting import laplace_to_local as laplace_to_loc
 from wordveil.certification.certified_rate import certify_rate as certify_rate
 from wordveil.cli.app import OfferedCommand as OfferedCommand
 from wordveil.cli.app import build_app as build_app
-from wordveil.cli.common import VocabularyOption as VocabularyOption
 from wordveil.cli.common import say as say
 from wordveil.cli.exit_codes import DONE as EXIT_DONE
 from wordveil.cli.exit_codes import NO as EXIT_NO
+from wordveil.cli.options import VocabularyOption as VocabularyOption
 from wordveil.cli.printing import JsonOption as JsonOption
 from wordveil.cli.printing import show as show
 from wordveil.decoding.base import Decoder as Decoder

@@ -61,6 +61,12 @@ def check_within(name: str, value: object, most: float = math.inf) -> None:
     check_number(name, value, lambda x: 0 <= x <= most and x < math.inf, domain)
 
 
+def check_distance(distance: float) -> None:
+    """Refuse what is no finite distance."""
+    if not (math.isfinite(distance) and distance >= 0):
+        raise ParameterError("distance", distance, "must be in [0, inf).")
+
+
 def check_whole(name: str, value: object, least: int = 1) -> None:
     """Raise `ParameterError` unless the parameter is a whole number, at least so large."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -86,9 +92,8 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
     listed = list(values)
     for place, value in enumerate(listed):
         if not isinstance(value, str):
-            raise ParameterError(
-                name, f"<{len(listed)} entries>", f"must be str; position {place} holds {type(value).__name__}."
-            )
+            problem = f"must be str; position {place} holds {type(value).__name__}."
+            raise ParameterError(name, f"<{len(listed)} entries>", problem)
     return listed
 
 
@@ -118,9 +123,8 @@ def unique_ids(ids: Sequence[str], n: int) -> list[str]:
     first: dict[str, int] = {}
     for place, name in enumerate(names):
         if first.setdefault(name, place) != place:
-            raise ParameterError(
-                "ids", f"<{n} entries>", f"must be unique in a run; positions {first[name]} and {place} hold one id."
-            )
+            problem = f"must be unique in a run; positions {first[name]} and {place} hold one id."
+            raise ParameterError("ids", f"<{n} entries>", problem)
     return names
 
 

@@ -133,7 +133,7 @@ def fake(curve):
     def loss(rate):
         asked.append(rate)
         value = curve(rate)
-        return ExactLoss(rate=rate, cap=1.0, epsilon=value, computed=value, error=0.0, worst=(0, 1))
+        return ExactLoss(rate=rate, cap=1.0, epsilon=value, computed=value, error=0.0)
 
     return loss, asked
 

@@ -8,8 +8,8 @@ from tests.installed_packages import install
 
 import seeds
 import wordveil as wv
-from wordveil.documents import DocumentSettings, FormatDetails, guess_format
-from wordveil.documents.reader import _foreign_endings
+from wordveil.documents import DocumentSettings, FormatDetails
+from wordveil.documents.reader import _foreign_endings, guess_format
 from wordveil.errors import DocumentFormatError, ParameterError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "format"

@@ -10,7 +10,8 @@ from tests.documents.test_missing import marked
 from tests.documents.test_round_trip import check_output
 from tests.tables import read_rows, write_rows
 
-from wordveil.documents import DocumentSettings, FormatDetails, Selection
+from wordveil.documents import DocumentSettings, FormatDetails
+from wordveil.documents.base import Selection
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import Callbacks, run_documents
 from worlds import told

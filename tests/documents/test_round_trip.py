@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import FORMATS, DocumentSettings, FormatDetails, Selection, guess_format, streams
+from wordveil.documents import DocumentSettings, FormatDetails, streams
+from wordveil.documents.base import Selection
+from wordveil.documents.reader import FORMATS, guess_format
 from wordveil.errors import DocumentFormatError
 from wordveil.runs.documents import run_documents
 from worlds import told

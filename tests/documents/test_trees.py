@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from wordveil.documents import DocumentSettings, FormatDetails, tree_files
+from wordveil.documents import DocumentSettings, FormatDetails
+from wordveil.documents.trees import tree_files
 from wordveil.errors import DocumentFormatError
 from wordveil.runs.documents import Callbacks, run_documents
 

@@ -9,7 +9,15 @@ import pytest
 from wordveil import errors
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError, WordveilError
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
-from wordveil.promises.release import MASK, Provenance, Release, TextOptions, disclosures, effective_guarantee
+from wordveil.promises.release import (
+    MASK,
+    Provenance,
+    Release,
+    TextOptions,
+    disclosures,
+    effective_guarantee,
+    unprotected,
+)
 
 PROVENANCE = Provenance(version="1", mechanism="M()", vocabulary="v", checksum="c", candidates_checksum="k")
 CLAIM = MetricDP(epsilon=1.0, metric="euclidean", standing=Standing.PROVED)
@@ -67,7 +75,7 @@ def test_every_choice_that_discloses_says_so_and_what_is_disclosed_is_assumed_to
     assert re.search(said, "\n".join(disclosures(chosen)))
     assert not re.search(said, "\n".join(disclosures(other)))
     claim = replace(CLAIM, assumptions=("the mechanism's own",))
-    plain, with_it = (effective_guarantee(claim, each, test_source=False) for each in (TextOptions(), chosen))
+    plain, with_it = (effective_guarantee(claim, each) for each in (TextOptions(), chosen))
     assert with_it.assumptions[0] == plain.assumptions[0] == "the mechanism's own"
     assert assumed is None or assumed in with_it.assumptions[1]
     assert assumed is None or assumed not in plain.assumptions[1]
@@ -77,10 +85,10 @@ def test_every_choice_that_discloses_says_so_and_what_is_disclosed_is_assumed_to
 
 
 def test_the_unit_follows_per_and_a_test_source_voids_the_guarantee():
-    assert effective_guarantee(CLAIM, TextOptions(), test_source=False).unit is CLAIM.unit
-    changed = effective_guarantee(CLAIM, TextOptions(per="document"), test_source=False)
+    assert effective_guarantee(CLAIM, TextOptions()).unit is CLAIM.unit
+    changed = effective_guarantee(CLAIM, TextOptions(per="document"))
     assert (changed.unit, changed.epsilon) == (PrivacyUnit.DOCUMENT_WORD, CLAIM.epsilon)
-    void = effective_guarantee(CLAIM, TextOptions(), test_source=True)
+    void = unprotected(PrivacyUnit.TOKEN)
     assert isinstance(void, NoGuarantee)
     assert void.standing is Standing.REFUTED
     assert "test source" in void.sentence()

@@ -31,7 +31,7 @@ def folder(tmp_path, few):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=source)
     settings = DocumentSettings(columns=("text",), keep=("id",))
     report = wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
-    write_report(report, tmp_path / "report.json", Evidence.of_run(sanitizer, report))
+    write_report(report, tmp_path / "report.json", Evidence.of_facts(sanitizer, report.as_dict()))
     return tmp_path
 
 
@@ -154,7 +154,7 @@ def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: 
     sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(1))
     settings = DocumentSettings(columns=("text",), keep_others=True)
     report = wv.sanitize_documents(folder / "in.jsonl", folder / "again.jsonl", sanitizer, settings=settings)
-    write_report(report, folder / "again.json", Evidence.of_run(sanitizer, report))
+    write_report(report, folder / "again.json", Evidence.of_facts(sanitizer, report.as_dict()))
     assert ReleaseReport.load(folder / "again.json").options == options
 
 

@@ -154,7 +154,7 @@ def test_the_words_of_a_run_are_counted_for_its_owner_and_in_no_report(table, tm
     assert watch.words == report.tokens - 1  # the date is typed
     assert watch.in_words() == f"outside the vocabulary: 2 of {watch.words} words ({2 / watch.words:.0%})"
     assert "unknown" not in repr(watch)
-    write_report(report, tmp_path / "report.json", Evidence.of_run(own, report))
+    write_report(report, tmp_path / "report.json", Evidence.of_facts(own, report.as_dict()))
     facts = json.loads((tmp_path / "report.json").read_text())
     assert watch.words not in facts.values()
     assert not any("vocabulary" in line and "2 of" in line for line in facts["disclosed"])

@@ -89,7 +89,7 @@ def test_reports_hold_no_private_word(vocabulary, tmp_path, ending):
     result = wv.sanitize_documents(
         path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",), keep_others=True)
     )
-    write_report(result, tmp_path / f"report{ending}", Evidence.of_run(sanitizer, result))
+    write_report(result, tmp_path / f"report{ending}", Evidence.of_facts(sanitizer, result.as_dict()))
     written = (tmp_path / f"report{ending}").read_text(encoding="utf-8")
     assert not re.search(rf"{SECRET}|babaq|dadaq", written, flags=re.IGNORECASE)
     assert "label" in written, "copied columns are named"

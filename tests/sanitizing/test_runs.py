@@ -129,10 +129,10 @@ def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
     report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
     assert isinstance(report.guarantee, wv.NoGuarantee)
     for name in ("report.html", "report.json"):
-        write_report(report, tmp_path / name, Evidence.of_run(sanitizer_for(vocabulary, source), report))
+        write_report(report, tmp_path / name, Evidence.of_facts(sanitizer_for(vocabulary, source), report.as_dict()))
         assert "no guarantee (refuted)" in (tmp_path / name).read_text(encoding="utf-8")
     with pytest.raises(ParameterError, match=r"report='report.pdf' must end in .json or .html"):
-        write_report(report, tmp_path / "report.pdf", Evidence.of_run(sanitizer_for(vocabulary), report))
+        write_report(report, tmp_path / "report.pdf", Evidence.of_facts(sanitizer_for(vocabulary), report.as_dict()))
 
 
 def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(vocabulary, tmp_path):

@@ -6,7 +6,8 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.runs.vectors import VectorSettings, measure_retrieval, release_vector_file
+from wordveil.runs.vectors import VectorSettings, release_vector_file
+from wordveil.runs.vectors.retrieval import measure_retrieval
 
 
 def oracle(first, second, k, asked):

@@ -106,7 +106,6 @@ class ExactLoss:
     epsilon: float  # metric: loss at most epsilon * min(dist, cap) + error; local: at most epsilon + error. Rounded up.
     computed: float  # the same number before rounding up
     error: float  # bound in nats on what float64 can have missed
-    worst: tuple[int, int]  # ids of the pair where it is attained
 
 
 def pair_visits(vectors: int) -> int:
@@ -200,5 +199,4 @@ class LossComputation:
             computed=computed,
             # Normalizers err on both sides, and so does the distance that the claim is graded by.
             error=2 * log_error + TOLERANCE + 2 * rate * self.vocabulary.distance_error,
-            worst=(int(self.vocabulary.ids[worst.first]), int(self.vocabulary.ids[worst.second])),
         )

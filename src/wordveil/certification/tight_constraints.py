@@ -49,11 +49,8 @@ def solve_tight_constraints(
     check_delta(tolerance, name="tolerance")
     vectors, place_of = np.unique(embeddings.canonical[embeddings.candidates], return_inverse=True)
     if len(vectors) > MOST_OUTPUTS:
-        raise ParameterError(
-            "embeddings",
-            f"{len(vectors)} output words",
-            f"are more than the {MOST_OUTPUTS} that a base measure is solved for; bar some, or certify santext.",
-        )
+        problem = f"are more than the {MOST_OUTPUTS} that a base measure is solved for; bar some, or certify santext."
+        raise ParameterError("embeddings", f"{len(vectors)} output words", problem)
     metric = mechanism.metric
     tiles = PairTiles(coordinate_rows(metric, embeddings.vectors)(vectors), metric)
 

@@ -119,11 +119,9 @@ class Command(TyperCommand):
         for param, times in Counter(single).items():
             if times > 1 and not getattr(param, "is_flag", False) and param.param_type_name == "option":
                 raise USAGE_ERROR(f"{max(param.opts, key=len)} is given {times} times; give it once.", ctx)
-        lists = (
-            param for param in order if getattr(param, "multiple", False) and param.name in (ctx.default_map or {})
-        )
-        if listed := next(lists, None):  # neither list may take the place of the other: what is on it never leaves
-            raise USAGE_ERROR(f"{max(listed.opts, key=len)} is given by --config, too; give it in one place.", ctx)
+        for param in order:  # neither list may take the place of the other: what is on it never leaves
+            if getattr(param, "multiple", False) and param.name in (ctx.default_map or {}):
+                raise USAGE_ERROR(f"{max(param.opts, key=len)} is given by --config, too; give it in one place.", ctx)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 

@@ -11,7 +11,8 @@ import typer
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import ParameterOption, VocabularyOption, parse_settings
+from wordveil.cli.common import parse_settings
+from wordveil.cli.options import SetOption, VocabularyOption
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import step_bar
 from wordveil.errors import ParameterError
@@ -33,7 +34,7 @@ class Attacked:
     calibration: Annotated[str | None, Option(help="The calibration to audit.")] = None
     allow_refuted: Annotated[bool, Option("--allow-refuted", help="Permit a refuted calibration.")] = False
     dimensions: Annotated[int | None, Option(help="Dimensions of vectors, to audit without a vocabulary.")] = None
-    settings: ParameterOption = None
+    settings: SetOption = None
     vocabulary: VocabularyOption = None
     words: Annotated[
         int, Option(help="Number of words to audit over, of those that may be output; 0 means all, and every input.")

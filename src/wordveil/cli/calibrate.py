@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import (
-    DecoderOption,
-    EpsilonOption,
-    MechanismOption,
-    ParameterOption,
-    VocabularyOption,
-    Wanted,
-    chosen_mechanism,
-    parse_settings,
-    read_lines,
-)
+from wordveil.cli.common import chosen_mechanism, parse_settings, read_lines
+from wordveil.cli.options import DecoderOption, EpsilonOption, MechanismOption, SetOption, VocabularyOption, Wanted
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.names import DEFAULT_MECHANISM
@@ -78,7 +69,7 @@ def calibrate(
     mechanism: MechanismOption = DEFAULT_MECHANISM,
     decoder: DecoderOption = None,
     epsilon: EpsilonOption = None,
-    settings: ParameterOption = None,
+    settings: SetOption = None,
     vocabulary: VocabularyOption = None,
     as_json: JsonOption = False,
 ) -> None:

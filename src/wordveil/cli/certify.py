@@ -10,17 +10,8 @@ import typer
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import (
-    CalibrationOption,
-    EpsilonOption,
-    MechanismOption,
-    ParameterOption,
-    VocabularyOption,
-    Wanted,
-    chosen_epsilon,
-    chosen_mechanism,
-    say,
-)
+from wordveil.cli.common import chosen_epsilon, chosen_mechanism, say
+from wordveil.cli.options import CalibrationOption, EpsilonOption, MechanismOption, SetOption, VocabularyOption, Wanted
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import count_bar
 from wordveil.errors import CertificateError, ParameterError
@@ -34,7 +25,7 @@ def certify(
         float | None, Option(help="Certify this rate: what it costs, or that it keeps --epsilon. Default: search.")
     ] = None,
     calibration: CalibrationOption = None,
-    settings: ParameterOption = None,
+    settings: SetOption = None,
     vocabulary: VocabularyOption = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Certificate file; default: print it.")] = None,
     verify: Annotated[Path | None, Option(metavar="FILE", help="Repeat this certificate.")] = None,
@@ -91,6 +82,5 @@ def _say_use(certificate: wv.Certificate, wanted: Wanted) -> None:
     numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
     say(f"wrote {wanted.certificate}: {', '.join(numbers)}")
     if certificate.method in RATE_METHODS and "epsilon" in certificate.parameters:
-        say(
-            f"use it with: {replace(wanted, epsilon=cast(float, certificate.parameters['epsilon'])).sanitize_command()}"
-        )
+        known = replace(wanted, epsilon=cast(float, certificate.parameters["epsilon"]))
+        say(f"use it with: {known.sanitize_command()}")

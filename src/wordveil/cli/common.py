@@ -1,60 +1,25 @@
-"""What several commands share: options, and turning them into library objects."""
+"""What several commands share: turning options into library objects, and what is said on the way."""
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
-
-from typer import Option
+from typing import Any
 
 import wordveil as wv
 from wordveil.cli.exit_codes import DONE, INCOMPLETE
+from wordveil.cli.options import Wanted
 from wordveil.cli.printing import for_screen
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
-from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
 from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class, python_value
 from wordveil.promises.rounding import round_up
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
 """Parameters that have their own option; --set refuses them so that no value is given twice."""
-
-MechanismOption = Annotated[str, Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
-EpsilonOption = Annotated[
-    float | None,
-    Option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 7), else per unit of distance."),
-]
-VocabularyOption = Annotated[
-    Path | None, Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one.")
-]
-ParameterOption = Annotated[
-    list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="Another parameter of the mechanism; repeat for several."),
-]
-CalibrationOption = Annotated[
-    str | None, Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
-]
-DecoderOption = Annotated[str | None, Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
-AllowRefutedOption = Annotated[
-    bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
-]
-ExcludeOutputsOption = Annotated[
-    str | None,
-    Option(
-        "--exclude-outputs",
-        metavar="FILE",
-        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
-        "from any vocabulary; none: bar nothing.",
-    ),
-]
-CertificateOption = Annotated[
-    Path | None, Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now.")
-]
 
 
 def say(line: str) -> None:
@@ -110,42 +75,6 @@ def sanitizing_vocabulary(
         )
         embeddings = narrowed
     return embeddings, tuple(notes)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """The options that name a mechanism; None where nothing was said."""
-
-    mechanism: MechanismOption = DEFAULT_MECHANISM
-    epsilon: EpsilonOption = None
-    calibration: CalibrationOption = None
-    certificate: CertificateOption = None
-    decoder: DecoderOption = None
-    decoder_settings: Annotated[
-        list[str] | None,
-        Option(
-            "--decoder-set", metavar="NAME=VALUE", help="A parameter of the decoder: c of rank-softmax, t of vickrey."
-        ),
-    ] = None
-    allow_refuted: AllowRefutedOption = False
-    settings: ParameterOption = None
-    vocabulary: VocabularyOption = None
-
-    def certify_command(self, output: str = "certificate.json") -> str:
-        """The whole command that makes the certificate this needs."""
-        return shlex.join(["wordveil", "certify", *self._words(), "--output", output])
-
-    def sanitize_command(self) -> str:
-        """The whole command that uses the certificate."""
-        given = ["--certificate", str(self.certificate)]
-        return shlex.join(["wordveil", "sanitize", "IN", "--output", "OUT", *self._words(), *given])
-
-    def _words(self) -> list[str]:
-        words = ["--mechanism", self.mechanism]
-        words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon!r}"]
-        words += ["--calibration", self.calibration or "certified"]
-        words += [word for setting in self.settings or () for word in ("--set", setting)]
-        return words + ([] if self.vocabulary is None else ["--vocabulary", str(self.vocabulary)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,9 +215,8 @@ def chosen_epsilon(wanted: Wanted) -> tuple[float, tuple[str, ...]]:
     default = next(field.default for field in fields(chosen) if field.name == "epsilon")
     if default is MISSING:
         unit = "in nats between any two words" if wanted.calibration == "certified-local" else f"for {mechanism}"
-        raise ParameterError(
-            "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
-        )
+        problem = f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
+        raise ParameterError("--epsilon", None, problem)
     return default, (default_epsilon(mechanism, default),)
 
 

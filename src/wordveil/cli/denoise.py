@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Argument, Option
 
 import wordveil as wv
-from wordveil.cli.common import (
-    CertificateOption,
-    ExcludeOutputsOption,
-    VocabularyOption,
-    read_lines,
-    sanitizing_vocabulary,
-)
+from wordveil.cli.common import read_lines, sanitizing_vocabulary
+from wordveil.cli.options import CertificateOption, ExcludeOutputsOption, OutputOption, VocabularyOption
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumnOptions, Running
+from wordveil.cli.running import AllowBadFilesOption, OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
 from wordveil.errors import counted
@@ -64,7 +59,7 @@ class Guess:
 def denoise(
     release: Annotated[Path, Argument(metavar="RELEASE", help="The released file, or directory.")],
     original: Annotated[Path, Argument(metavar="REPORT", help="The .json report of its release.")],
-    output: DestinationOption = "-",
+    output: OutputOption = "-",
     *,
     running: Running,
     allow_bad_files: AllowBadFilesOption = False,

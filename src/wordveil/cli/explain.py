@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import Wanted, prepare, say
+from wordveil.cli.common import prepare, say
+from wordveil.cli.options import Wanted
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
@@ -32,7 +33,7 @@ def explain(
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
     options = wv.TextOptions(unknown="typed")
-    guarantee = effective_guarantee(randomizer.guarantee(), options, test_source=False)
+    guarantee = effective_guarantee(randomizer.guarantee(), options)
     explanation = wv.explain(
         embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )

@@ -11,9 +11,9 @@ from typer import Argument, Option
 
 import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, say
+from wordveil.cli.common import say
+from wordveil.cli.options import ColumnOption, QuietOption, VocabularyOption
 from wordveil.cli.progress import count_bar
-from wordveil.cli.running import ColumnOption, QuietOption
 from wordveil.errors import counted
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)

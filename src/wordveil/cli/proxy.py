@@ -15,7 +15,8 @@ from urllib.request import getproxies, proxy_bypass
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import Wanted, prepare, say
+from wordveil.cli.common import prepare, say
+from wordveil.cli.options import Wanted
 from wordveil.cli.redact import InPlace, PublicLists
 from wordveil.cli.summary import promised
 from wordveil.errors import ParameterError, WordveilError, printable

@@ -13,8 +13,9 @@ from typer import Option
 import wordveil as wv
 from wordveil.cli.common import read_word_lists, say
 from wordveil.cli.exit_codes import DONE
+from wordveil.cli.options import DryRunOption, OutputOption, PreviewOption, SourceArgument
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import DestinationOption, DryRunOption, PreviewOption, ReadingOptions, Running, SourceArgument
+from wordveil.cli.running import ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
 from wordveil.errors import ParameterError, counted
 
@@ -114,7 +115,7 @@ class InPlace:
 
 def redact(
     source: SourceArgument = "-",
-    output: DestinationOption = "-",
+    output: OutputOption = "-",
     preview: PreviewOption = 0,
     dry_run: DryRunOption = False,
     *,

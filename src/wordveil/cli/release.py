@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import wordveil as wv
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, say
+from wordveil.cli.common import chosen_mechanism, say
+from wordveil.cli.options import AllowRefutedOption, SetOption, ThreadsOption, Wanted
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import OtherColumnOptions, Running, ThreadsOption
+from wordveil.cli.running import OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, promised
 from wordveil.errors import ParameterError
 
@@ -32,7 +33,7 @@ class Noise:
     mechanism: Annotated[str, Option("--mechanism", "-m", help="A vector mechanism; see: wordveil mechanisms.")] = (
         "laplace"
     )
-    settings: ParameterOption = None
+    settings: SetOption = None
     allow_refuted: AllowRefutedOption = False
     vocabulary: Annotated[
         str | None, Option(help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours.")

@@ -11,8 +11,9 @@ from typer import Option
 
 import wordveil as wv
 from wordveil.cli.common import PreparedMechanism
+from wordveil.cli.options import OutputOption, SourceArgument, ThreadsOption
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import DestinationOption, ReadingOptions, Running, SourceArgument, ThreadsOption
+from wordveil.cli.running import ReadingOptions, Running
 from wordveil.cli.sanitize import Care, Job
 from wordveil.cli.summary import Summary, copied, missed, promised
 from wordveil.errors import ParameterError, counted
@@ -64,7 +65,7 @@ class Response:
 
 def rephrase(
     source: SourceArgument = "-",
-    output: DestinationOption = "-",
+    output: OutputOption = "-",
     threads: ThreadsOption = None,
     *,
     response: Response,

@@ -12,15 +12,9 @@ import typer
 from typer import Argument, Option
 
 import wordveil as wv
-from wordveil.cli.common import (
-    CertificateOption,
-    ExcludeOutputsOption,
-    default_epsilon,
-    read_word_lists,
-    sanitizing_vocabulary,
-    say,
-)
+from wordveil.cli.common import default_epsilon, read_word_lists, sanitizing_vocabulary, say
 from wordveil.cli.exit_codes import NO
+from wordveil.cli.options import CertificateOption, ExcludeOutputsOption
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
 from wordveil.errors import DataFormatError, ParameterError, WordveilError, counted, printable
@@ -254,9 +248,8 @@ def _held(report: StoredReport, source: wv.Sanitizer | Binding, allowed: set[str
     else:
         warnings = source.guarantee(test_source=report.provenance.test_source).warnings()
     strange = {_nameless(note) for note in report.facts.get("notes", ())} - set(map(_nameless, allowed))
-    told = [each.sentence() for each in wrong] + [
-        f"notes: {note!r} is none of this release" for note in sorted(strange)
-    ]
+    told = [each.sentence() for each in wrong]
+    told += [f"notes: {note!r} is none of this release" for note in sorted(strange)]
     return told, warnings
 
 

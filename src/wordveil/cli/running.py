@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
-from typer import Argument, Option
+from typer import Option
 
 import wordveil as wv
 from wordveil.cli.common import end_of_run, say
+from wordveil.cli.options import ColumnOption, EngineOption, FormatOption, QuietOption, ResumeOption, ThreadsOption
 from wordveil.cli.summary import Summary
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil.names import FORMATS
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
@@ -23,31 +23,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-SourceArgument = Annotated[str, Argument(metavar="[IN]", help="File, directory, or - for standard input.")]
-DestinationOption = Annotated[str, Option("--output", "-o", help="File or directory; - for standard output.")]
-ColumnOption = Annotated[
-    list[str] | None,
-    Option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
-]
-FormatOption = Annotated[str | None, Option("--format", help=f"One of {', '.join(FORMATS)}.")]
-ThreadsOption = Annotated[int | None, Option("--threads", help="Number of threads. Default: one per processor.")]
-ResumeOption = Annotated[
-    bool,
-    Option(
-        "--resume",
-        help="Continue an interrupted run, and leave a complete output as it is; needs the same input and choices.",
-    ),
-]
 AllowBadFilesOption = Annotated[
     bool, Option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out.")
-]
-QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
-DryRunOption = Annotated[
-    bool,
-    Option("--dry-run", help="Look at the files' beginnings, say what the run would do and take, and release nothing."),
-]
-PreviewOption = Annotated[
-    int, Option("--preview", min=0, help="Show so many public sentences, before and after, and release nothing.")
 ]
 
 BLOCK_TOKENS = 4_000_000
@@ -119,6 +96,17 @@ class ReadingOptions:
             line_buffered=line_buffered,
             **self.others.choice(),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    """How this machine works."""
+
+    threads: ThreadsOption = None
+    block_tokens: Annotated[int, Option(help="Tokens held in memory at once, roughly.")] = BLOCK_TOKENS
+    device: Annotated[str, Option(help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
+    engine: EngineOption = None
+    line_buffered: Annotated[bool, Option("--line-buffered", help="Write every line when it is released.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,29 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import (
-    ExcludeOutputsOption,
-    PreparedMechanism,
-    Wanted,
-    named_word_list,
-    prepare,
-    sanitizing_vocabulary,
-    say,
-)
+from wordveil.cli.common import PreparedMechanism, named_word_list, prepare, sanitizing_vocabulary, say
 from wordveil.cli.exit_codes import DONE
+from wordveil.cli.options import DryRunOption, ExcludeOutputsOption, OutputOption, PreviewOption, SourceArgument, Wanted
 from wordveil.cli.progress import document_bar, paused
-from wordveil.cli.running import (
-    BLOCK_TOKENS,
-    DestinationOption,
-    DryRunOption,
-    Lasting,
-    PerUser,
-    PreviewOption,
-    ReadingOptions,
-    Running,
-    SourceArgument,
-    ThreadsOption,
-)
+from wordveil.cli.running import Lasting, PerUser, ReadingOptions, Running, Speed
 from wordveil.cli.summary import Summary, copied, missed, promised
 from wordveil.errors import ForeignTextWarning, NotConfirmedError, ParameterError, counted
 from wordveil.promises.rounding import round_up
@@ -48,13 +30,6 @@ if TYPE_CHECKING:
     from wordveil.sanitizing.input_watch import InputWatch
 
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
-EngineOption = Annotated[
-    str | None,
-    Option(
-        "--engine",
-        help="Kernels that may search and draw: numpy, avx2, avx512, amx or neon. Default: WORDVEIL_ENGINE, or the fastest.",
-    ),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,17 +73,6 @@ class Around:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Speed:
-    """How this machine works."""
-
-    threads: ThreadsOption = None
-    block_tokens: Annotated[int, Option(help="Tokens held in memory at once, roughly.")] = BLOCK_TOKENS
-    device: Annotated[str, Option(help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
-    engine: EngineOption = None
-    line_buffered: Annotated[bool, Option("--line-buffered", help="Write every line when it is released.")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class Care:
     """What is checked and recorded besides, and what is decided beforehand."""
 
@@ -126,7 +90,7 @@ class Care:
 
 def sanitize(
     source: SourceArgument = "-",
-    output: DestinationOption = "-",
+    output: OutputOption = "-",
     denoise: Annotated[
         str | None,
         Option(
@@ -153,14 +117,12 @@ def sanitize(
     four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
-    budget = per_user.budget()
+    budget, allowed = per_user.budget(), reading.allow_bad_files
     job = Job.prepared_for(source, output, wanted, around, running, care, speed, lasting)
     if dry_run:
         from wordveil.cli.dry_run import dry_sanitize
 
-        return dry_sanitize(
-            source, output, settings, job.sanitizer, budget, lasting.ids, allowed=reading.allow_bad_files
-        )
+        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids, allowed=allowed)
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")
@@ -175,7 +137,7 @@ def sanitize(
         options: dict[str, Any] = {"progress": progress, "afterwards": afterwards, **job.options(settings)}
         options |= {"settings": settings, "budget": budget, "ids": lasting.ids}
         result = wv.sanitize_documents(source, output, job.sanitizer, **options)
-    return job.end(result, settings, allowed=reading.allow_bad_files)
+    return job.end(result, settings, allowed=allowed)
 
 
 def _show(sanitizer: wv.Sanitizer, rows: int) -> int:
@@ -281,7 +243,7 @@ class Job:
         from wordveil.runs.report import write_report
 
         whole = result.with_inputs(self.source, settings) if self.care.input_digest else result
-        write_report(whole, path, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
+        write_report(whole, path, Evidence.of_facts(self.sanitizer, whole.as_dict(), self.prepared.notes))
 
     def end(
         self,

@@ -13,10 +13,10 @@ from typer import Argument, Option
 import wordveil as wv
 from wordveil.cli.app import Command
 from wordveil.cli.common import say
+from wordveil.cli.options import ColumnOption, FormatOption, ResumeOption
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.cli.progress import row_bar
 from wordveil.cli.rephrase import EncoderOption, StockOption
-from wordveil.cli.running import ColumnOption, FormatOption, ResumeOption
 from wordveil.errors import ParameterError
 from wordveil.promises.rounding import round_up
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from wordveil.cli.common import Wanted
+from wordveil.cli.options import EngineOption, Wanted
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import PerUser, ReadingOptions, Running
-from wordveil.cli.sanitize import Around, Care, EngineOption, Job, Speed
+from wordveil.cli.running import PerUser, ReadingOptions, Running, Speed
+from wordveil.cli.sanitize import Around, Care, Job
 from wordveil.errors import ParameterError
 
 

@@ -11,7 +11,8 @@ from typer import Argument, Option
 
 import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, read_word_list, say
+from wordveil.cli.common import read_word_list, say
+from wordveil.cli.options import VocabularyOption
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
@@ -119,10 +120,8 @@ def info(
 def _show_facts(embeddings: wv.Embeddings, *, as_json: bool) -> None:
     from wordveil.vocabulary.stored_lists import stored_keys
 
-    header = embeddings.header
-    lists = [
-        f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored_keys(embeddings)
-    ]
+    header, stored = embeddings.header, stored_keys(embeddings)
+    lists = [f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored]
     facts = {
         "name": header.name,
         "source": header.source,

@@ -180,11 +180,8 @@ class DocumentFormat(ABC):
 
     def __init__(self, selection: Selection, details: FormatDetails) -> None:
         if selection.columns and not self.has_columns:
-            raise ParameterError(
-                "columns",
-                selection.columns,
-                f"cannot be given: the format {self.name} has no columns. Choose another, such as jsonl or csv.",
-            )
+            problem = f"cannot be given: the format {self.name} has no columns. Choose another, such as jsonl or csv."
+            raise ParameterError("columns", selection.columns, problem)
         if selection.keep and not self.has_columns:
             raise ParameterError("keep", selection.keep, f"cannot be given: the format {self.name} has no columns.")
         self.selection = selection
@@ -273,9 +270,8 @@ def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int =
         except UnicodeDecodeError as error:
             offset += error.start
     # Raised outside the handler: the original exception carries the bytes and must not be chained.
-    raise DocumentFormatError(
-        path, problem, line=line, offset=offset, remedy=f"Name its encoding, for example --encoding {encoding}."
-    )
+    remedy = f"Name its encoding, for example --encoding {encoding}."
+    raise DocumentFormatError(path, problem, line=line, offset=offset, remedy=remedy)
 
 
 def join_pieces(

@@ -79,9 +79,8 @@ class _Delimited(DocumentFormat):
         self._path = path
         self._stream = stream
         self._line = 0
-        self._quoted = self.details.quoting != "none" and not (
-            self.details.quoting == "auto" and self._default_quoting == "none"
-        )
+        usual = self._default_quoting if self.details.quoting == "auto" else self.details.quoting
+        self._quoted = usual != "none"
         first = read_line(stream, path, 1)
         self._binary = _CONTROL.search(first) is not None
         mark = BOM if first.startswith(BOM) else b""
@@ -119,12 +118,8 @@ class _Delimited(DocumentFormat):
         special = self._delimiter in raw or b"\n" in raw or b"\r" in raw
         if not self._quoted:
             if special:
-                raise DocumentFormatError(
-                    self._path,
-                    "a released text holds a delimiter or line end, which a file without quoting cannot.",
-                    line=line,
-                    remedy="Choose quoting 'minimal'.",
-                )
+                problem = "a released text holds a delimiter or line end, which a file without quoting cannot."
+                raise DocumentFormatError(self._path, problem, line=line, remedy="Choose quoting 'minimal'.")
             return raw
         if self._always or special or _QUOTE in raw or (not raw and self._single):
             return _QUOTE + raw.replace(_QUOTE, b'""') + _QUOTE
@@ -177,11 +172,9 @@ class _Delimited(DocumentFormat):
         """Refuse what may be quoted after all: the rest of such a field lies in other columns, or in other rows."""
         for field in map(row.field, range(row.width)):
             if _QUOTE in field and not _WHOLE.fullmatch(field):
-                raise self._error(
-                    "a quote stands inside a field, or opens one that it does not close.",
-                    row.line,
-                    "Choose quoting 'minimal' if the file quotes its fields, or 'none' if quotes are text.",
-                )
+                problem = "a quote stands inside a field, or opens one that it does not close."
+                remedy = "Choose quoting 'minimal' if the file quotes its fields, or 'none' if quotes are text."
+                raise self._error(problem, row.line, remedy)
 
     def _closing_quote(self, buffer: bytearray, at: int, line: int) -> int:
         while True:

@@ -39,9 +39,8 @@ class JsonDocument(JsonFormat):
             yield record
         window.skip_space()
         if window.at < len(window.text) or window.extend():
-            raise window.error(
-                "more text after the JSON value.", remedy="One JSON value a line is the format jsonl: choose it."
-            )
+            remedy = "One JSON value a line is the format jsonl: choose it."
+            raise window.error("more text after the JSON value.", remedy=remedy)
         yield window.structural(1)
 
     def _elements(self, window: _Window) -> Iterator[Record]:

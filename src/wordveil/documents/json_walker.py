@@ -317,9 +317,8 @@ class JsonWalker:
                     dropped = False
                 if child is None or child.keeps:
                     if name in entered:
-                        raise WalkError(
-                            f"{name!r}, which holds what is to be copied, stands twice in one object.", start
-                        )
+                        problem = f"{name!r}, which holds what is to be copied, stands twice in one object."
+                        raise WalkError(problem, start)
                     entered.add(name)
                 end = self._member(text, at, name, child)
                 any_kept, kept_end = True, end

@@ -56,11 +56,8 @@ class PlainText(DocumentFormat):
     def _whole(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         raw = stream.read(MAX_RECORD_BYTES + 1)
         if len(raw) > MAX_RECORD_BYTES:
-            raise DocumentFormatError(
-                path,
-                f"the file is longer than {MAX_RECORD_BYTES} bytes.",
-                remedy="Read it line by line instead of as one record.",
-            )
+            problem = f"the file is longer than {MAX_RECORD_BYTES} bytes."
+            raise DocumentFormatError(path, problem, remedy="Read it line by line instead of as one record.")
         mark = BOM if raw.startswith(BOM) else b""
         text = decode_utf8(raw[len(mark) :], path, offset=len(mark))
         yield Record(0, [PrivateText(text)], (mark, b""), size=len(raw), line=1)

@@ -171,9 +171,8 @@ class _Utf8Raw(_Translated):
             self._offset += len(raw)
             return ready
         # Raised outside the handler: the original exception carries the bytes and must not be chained.
-        raise DocumentFormatError(
-            self._path, f"not valid {self._encoding}.", offset=wrong, remedy="Name the encoding the file is in."
-        )
+        remedy = "Name the encoding the file is in."
+        raise DocumentFormatError(self._path, f"not valid {self._encoding}.", offset=wrong, remedy=remedy)
 
 
 def _decompressed(raw: BinaryIO, path: str) -> BinaryIO:
@@ -185,10 +184,8 @@ def _decompressed(raw: BinaryIO, path: str) -> BinaryIO:
         problem = f"not .{compression} data, as its name says."
         raise DocumentFormatError(path, problem, remedy="Give it the name of what it is.")
     if compression == "gz":
-        return cast(
-            BinaryIO,
-            io.BufferedReader(gzip.GzipFile(fileobj=raw) if gzip_library() == "zlib" else _IsalRaw(raw), _BUFFER),
-        )
+        unpacked: Any = gzip.GzipFile(fileobj=raw) if gzip_library() == "zlib" else _IsalRaw(raw)
+        return io.BufferedReader(unpacked, _BUFFER)
     return io.BufferedReader(_ZstdRaw(raw, path), _BUFFER)
 
 

@@ -47,9 +47,8 @@ def tree_files(root: Path, settings: DocumentSettings) -> TreeFiles:
         try:
             _sort(path, path.relative_to(root).as_posix(), is_folder, settings, found)
         except OSError as error:
-            found.unreadable.append(
-                _problem(path, error) if is_folder else f"{path}: cannot be read: {error.strerror}."
-            )
+            problem = _problem(path, error) if is_folder else f"{path}: cannot be read: {error.strerror}."
+            found.unreadable.append(problem)
     found.taken = list(_once(root, sorted(found.taken), found.links))
     found.unreadable = sorted(set(found.unreadable))
     for names in (found.other, found.hidden, found.links):

@@ -37,9 +37,8 @@ def sanitize(
     released = released_columns({name: frame[name].to_list() for name in chosen}, sanitizer, ids)
     kept = _visible(frame.select(name for name in frame.columns if name in copied))
     texts = {name: pl.Series(name, released[name], dtype=pl.String) for name in chosen}
-    out = pl.DataFrame(
-        [texts[name] if name in texts else kept[name] for name in frame.columns if name in [*chosen, *copied]]
-    )
+    written = [name for name in frame.columns if name in [*chosen, *copied]]
+    out = pl.DataFrame([texts[name] if name in texts else kept[name] for name in written])
     return described(out, sanitizer, chosen, copied, keyed=ids is not None)
 
 

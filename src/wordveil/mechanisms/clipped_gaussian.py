@@ -112,9 +112,8 @@ class ClippedGaussian(ClippedMechanism):
         claim: LocalDP | NoGuarantee = self.promise(Standing.PROVED)
         if not self.holds:
             claim = NoGuarantee(reason=self._refutation(), unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
-        sigma = scale_at_least(
-            2 * self.clip_norm * self.unit_scale, (2 * Fraction(self.clip_norm) * Fraction(self.unit_scale)) ** 2
-        )
+        least = (2 * Fraction(self.clip_norm) * Fraction(self.unit_scale)) ** 2
+        sigma = scale_at_least(2 * self.clip_norm * self.unit_scale, least)
         return FittedClippedGaussian(mechanism=self, dimensions=dimensions, sigma=sigma, claim=claim)
 
 

@@ -30,7 +30,6 @@ from wordveil.randomness import BitArray
 
 TAIL_WORDS = 2  # of each row: the key of all further words of its uniforms
 BLOCK = 1 << 14  # coordinates worked on at a time: they stay in the cache
-FARTHEST = 2.0**33  # steps in the deviation of noise: beyond, floats decide hardly anything
 FLOOR = 2.0**-50  # steps that rounding of the sum itself can hide, for each step of the noise
 SMALL = np.uint64(1 << 40)  # a word below it makes log steep, and so does one this near to 2^64 to a root of log
 LARGE = np.uint64((1 << 64) - (1 << 38))

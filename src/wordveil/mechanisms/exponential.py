@@ -172,16 +172,13 @@ def rate_and_cap(
         rate = mechanism.epsilon / 2
         return rate, mechanism.cap(rate, outputs)
     if certificate is None:
-        raise CertificateError(
-            f"calibration={mechanism.calibration!r} needs a certificate: pass certify(mechanism, embeddings)."
-        )
+        problem = "needs a certificate: pass certify(mechanism, embeddings)."
+        raise CertificateError(f"calibration={mechanism.calibration!r} {problem}")
     mechanism.require(certificate, embeddings)
     found, rate, cap = (certificate.numbers.get(name, math.nan) for name in ("epsilon", "rate", "cap"))
     if not (found <= mechanism.epsilon and 0 < rate <= mechanism.highest_rate):
-        raise CertificateError(
-            f"The certificate reaches epsilon={found!r} at rate={rate!r}, which does not "
-            f"keep the promised {mechanism.epsilon!r}."
-        )
+        reached = f"The certificate reaches epsilon={found!r} at rate={rate!r}"
+        raise CertificateError(f"{reached}, which does not keep the promised {mechanism.epsilon!r}.")
     if not math.isclose(cap, mechanism.cap(rate, outputs), rel_tol=1e-12):
         raise CertificateError(f"The certificate clips distances at {cap!r}, this mechanism elsewhere.")
     return rate, cap

@@ -358,8 +358,6 @@ class FittedNeighbourResponse(WordRandomizer):
         law = self.integers
         k = min(law.k, law.outputs - law.k)
         # Rounded up, and by what an unknown token's last output weighs more than its others.
-        p, q = (
-            math.nextafter((law.largest(law.floor) + law.outputs) / TOTAL, 1.0),
-            math.nextafter(law.floor / TOTAL, 0.0),
-        )
+        p = math.nextafter((law.largest(law.floor) + law.outputs) / TOTAL, 1.0)
+        q = math.nextafter(law.floor / TOTAL, 0.0)
         return discretized(lambda e: max(0.0, k * (p - math.exp(e) * q)), slack=0.0, speaks_of="any two inputs")

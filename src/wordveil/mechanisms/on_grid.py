@@ -17,15 +17,7 @@ from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.common import answered_by
-from wordveil.mechanisms.exact_noise import (
-    FARTHEST,
-    TAIL_WORDS,
-    LaplaceLaw,
-    NoiseLaw,
-    RadialLaw,
-    RealSums,
-    nearest_points,
-)
+from wordveil.mechanisms.exact_noise import TAIL_WORDS, LaplaceLaw, NoiseLaw, RadialLaw, RealSums, nearest_points
 from wordveil.mechanisms.rows import checked_rows, clip_to_ball, row_distances
 from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
@@ -33,6 +25,7 @@ from wordveil.randomness import Draws, Stream, random_bits
 
 FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
 EXPONENTS = (-100, 100)
+FARTHEST = 2.0**33  # steps in the deviation of noise: beyond, floats decide hardly anything
 
 
 class GridRandomizer(VectorRandomizer):

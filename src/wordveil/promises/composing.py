@@ -9,16 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.promises.guarantees import (
-    SUMMED,
-    Guarantee,
-    LocalDP,
-    MetricDP,
-    NoGuarantee,
-    PrivacyUnit,
-    check_distance,
-    weakest,
-)
+from wordveil.parameters import check_distance
+from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, MetricDP, NoGuarantee, PrivacyUnit, weakest
 from wordveil.promises.rounding import at_least, round_down, round_up, summed
 
 

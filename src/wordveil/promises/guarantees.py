@@ -27,6 +27,7 @@ from itertools import zip_longest
 from typing import Any, ClassVar
 
 from wordveil.errors import ParameterError
+from wordveil.parameters import check_distance
 from wordveil.promises.html import items
 from wordveil.promises.rounding import at_least, claimed, round_down, round_up
 from wordveil.promises.worked import CERTAIN, WEAK, InWords, WorkedPair
@@ -255,12 +256,6 @@ class MetricDP(Bounded):
         largest = self.largest_distance
         cap = "" if largest is None else f", at most exp({round_up(self.epsilon * largest)})"
         return self._sentence(f"two inputs at {self.metric} distance t", f"exp({round_up(self.epsilon)} * t){cap}")
-
-
-def check_distance(distance: float) -> None:
-    """Refuse what is no finite distance."""
-    if not (math.isfinite(distance) and distance >= 0):
-        raise ParameterError("distance", distance, "must be in [0, inf).")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -204,15 +204,13 @@ def unprotected(unit: PrivacyUnit) -> NoGuarantee:
     return NoGuarantee(reason=reason, unit=unit, standing=Standing.REFUTED)
 
 
-def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_source: bool) -> Guarantee:
+def effective_guarantee(guarantee: Guarantee, options: TextOptions) -> Guarantee:
     """Return what the whole pipeline promises, given what the mechanism alone does.
 
     What is one token to one reading of a text may be several to another: the choices that decide it are the promise's
     scope. It is the same promise under the privacy unit that `per` leaves, between texts that agree in what the
-    pipeline discloses; or `NoGuarantee` for a test source.
+    pipeline discloses.
     """
-    if test_source:
-        return unprotected(PrivacyUnit.TOKEN)
     if isinstance(guarantee, NoGuarantee):
         return guarantee
     bounded: Any = guarantee

@@ -55,9 +55,8 @@ class UserBudget:
         """
         promise = sanitizer.guarantee
         if sanitizer.options.grids:  # a number loses by how far it is moved, not by epsilon
-            raise ParameterError(
-                "sanitizer", "numbers='metric'", "must keep no magnitudes: their losses are no multiples."
-            )
+            problem = "must keep no magnitudes: their losses are no multiples."
+            raise ParameterError("sanitizer", "numbers='metric'", problem)
         local = promise.epsilon is not None and not (promise.metric or promise.graph)
         if not local or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
             raise ParameterError("sanitizer", promise.promise, "must promise pure local DP per token, which adds up.")
@@ -170,16 +169,12 @@ class FirstReading:
 
     def _read(self, path: str, settings: DocumentSettings) -> tuple[list[tuple[str | None, int]], list[str], Known]:
         """Return person and tokens of each document of a file, its ids, and what is known of it without the others."""
-        before = stamp_of(path)
+        counted, names, before = list[tuple[str | None, int]](), list[str](), stamp_of(path)
         try:
-            counted = (
-                [] if self.budget is None else costs_of_file(path, path, settings, self.budget.user, self.sanitizer)
-            )
-            names = (
-                []
-                if self.ids is None
-                else [name for name, structural in _values(path, path, settings, self.ids) if not structural]
-            )
+            if self.budget is not None:
+                counted = costs_of_file(path, path, settings, self.budget.user, self.sanitizer)
+            if self.ids is not None:
+                names = [name for name, structural in _values(path, path, settings, self.ids) if not structural]
         except DocumentFormatError as problem:
             return [], [], Known(problem=problem)
         return counted, names, Known(documents=len(counted) or len(names), stamp=before)

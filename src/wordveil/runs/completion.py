@@ -57,9 +57,8 @@ class Completion:
             return ""
         if not resume:
             advice = "again=True writes over it" + (f" ({self.second})" if self.second else "")
-            raise ParameterError(
-                "destination", target.name, f"is there already. resume=True tells whether it is complete; {advice}."
-            )
+            problem = f"is there already. resume=True tells whether it is complete; {advice}."
+            raise ParameterError("destination", target.name, problem)
         return self._complete(target, identity or {}, record)
 
     def overwriting(self, target: Path) -> str:
@@ -73,12 +72,9 @@ class Completion:
 
     def _check_gone(self, target: Path, record: ReleaseRecord | None) -> None:
         if self.second and record is not None and self._seen == record.input:
-            raise ParameterError(
-                "destination",
-                target.name,
-                f"was released from the same input ({record.finished}) and is gone. again=True releases it once more"
-                f"{self._reason()}.",
-            )
+            problem = f"was released from the same input ({record.finished}) and is gone."
+            advice = f"again=True releases it once more{self._reason()}."
+            raise ParameterError("destination", target.name, f"{problem} {advice}")
 
     def _complete(self, target: Path, identity: Mapping[str, Any], record: ReleaseRecord | None) -> str:
         over = f"add again=True to write over this one{self._reason()}."

@@ -292,9 +292,8 @@ class _Documents:
         path = None if folder is None else self._output(folder, index)
         name, line_buffered = self.files[index].name or self.target, self.files[index].settings.line_buffered
         parts = (folder or Path()) / _PARTS
-        return reader.format.sink(
-            OutputFile(path=path, destination=name, parts=parts, start=start, line_buffered=line_buffered)
-        )
+        target = OutputFile(path=path, destination=name, parts=parts, start=start, line_buffered=line_buffered)
+        return reader.format.sink(target)
 
     def _block(self, reader: DocumentReader, block: list[Record], sink: Sink) -> None:
         documents = [record for record in block if not record.structural]

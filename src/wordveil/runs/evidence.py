@@ -16,7 +16,6 @@ from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.runs.digests import FileDigest
-from wordveil.runs.sanitize import RunReport
 from wordveil.runs.warnings import release_warnings
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -49,13 +48,11 @@ class Evidence:
     notes: tuple[str, ...] = ()  # choices made for the user, and words never output
 
     @classmethod
-    def of_run(cls, sanitizer: Sanitizer, report: RunReport, notes: Sequence[str] = ()) -> Evidence:
-        """Word the promise of a run, on common public words and on a text as long as its longest document."""
-        return cls.of_facts(sanitizer, report.as_dict(), notes)
-
-    @classmethod
     def of_facts(cls, sanitizer: Sanitizer, facts: Mapping[str, Any], notes: Sequence[str] = ()) -> Evidence:
-        """Word the promise of a run whose report holds these facts, as `RunReport.as_dict` gives them."""
+        """Word the promise of a run whose report holds these facts, as `RunReport.as_dict` gives them.
+
+        The words are common public ones, the text is as long as the run's longest document.
+        """
         words = sanitizer.in_words
         explained = sanitizer.explained(max(1, facts["longest"]), longest=True)
         passes = _passes(facts, sanitizer.guarantee.unit)

@@ -70,9 +70,8 @@ def _above_the_fold(facts: Mapping[str, Any]) -> list[str]:
     """Return what everybody reads: when, the verdict, the warnings, what passes unchanged."""
     day = facts["finished"].replace("T", " ").rstrip("Z")
     files = f"{_stream(facts['source'], 'input')} to {_stream(facts['destination'], 'output')}"
-    verdict = (
-        {title: facts["verdict"][name] for name, title in _words()["verdict"].items()} if facts.get("verdict") else {}
-    )
+    told, titles = facts.get("verdict"), _words()["verdict"]
+    verdict = {title: told[name] for name, title in titles.items()} if told else {}
     box = f'<section class="verdict"><h2>In short</h2>{items(verdict)}</section>' if verdict else ""
     warnings = (f"<strong>Warning:</strong> {escape(line)}." for line in facts.get("warnings", ()))
     passes = items(facts.get("passes", ()))

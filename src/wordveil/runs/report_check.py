@@ -103,9 +103,8 @@ def contradictions(
 
 def _fields(source: Sanitizer | Binding) -> set[str]:
     kinds = (VectorReport,) if isinstance(source, Binding) else (RunReport, Evidence)
-    return {"schema", "kind", "warnings", "checksum", "signature"} | {
-        each.name for kind in kinds for each in fields(kind)
-    }
+    names = {each.name for kind in kinds for each in fields(kind)}
+    return {"schema", "kind", "warnings", "checksum", "signature"} | names
 
 
 def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
@@ -152,8 +151,6 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
 
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
 _BUDGET = get_type_hints(UserBudget) | {"sentence": str, "users_over": int, "documents_left_out": int}
 _DENOISED: dict[str, Any] = {
     **{"style": Style, "least": float, "marked": bool, "prior": str, "calibrated_on": str},

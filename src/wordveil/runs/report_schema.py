@@ -104,9 +104,8 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         if schema < FIRST:
             raise ValueError
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise DataFormatError(
-            place, "is no report of `wordveil sanitize` or another command, in JSON or HTML."
-        ) from None
+        problem = "is no report of `wordveil sanitize` or another command, in JSON or HTML."
+        raise DataFormatError(place, problem) from None
     if newer:
         problem = f"is a report of schema {facts['schema']}, which this version cannot read; it reads {SCHEMA}."
         raise DataFormatError(place, problem, remedy="Install a newer wordveil.")

@@ -86,9 +86,8 @@ def chosen_columns(
         if (times := there.count(name)) > 1:
             raise ParameterError("keep", name, f"is the name of {times} columns. Rename all but one.")
     if both := [name for name in copied if name in there and name in also]:
-        raise ParameterError(
-            "keep", both[0], "is the name of a column and of an index. Rename one, or reset the index."
-        )
+        problem = "is the name of a column and of an index. Rename one, or reset the index."
+        raise ParameterError("keep", both[0], problem)
     return chosen, copied
 
 

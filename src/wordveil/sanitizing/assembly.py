@@ -51,7 +51,6 @@ class Assembled:
     randomizer: WordRandomizer  # the mechanism, fitted, and around it what answers for unknown and typed tokens
     writer: TextWriter  # writes the released texts
     promise: Guarantee  # what every release promises
-    unprotected: Guarantee  # what stands in its place where the noise comes from a test source
     options: TextOptions  # choices around the mechanism
     disclosed: tuple[str, ...]  # what every release discloses whatever the noise, a sentence each
     provenance: Provenance  # where every release comes from
@@ -111,8 +110,7 @@ def assemble(
         encoder=encoder,
         randomizer=randomizer,
         writer=writer,
-        promise=effective_guarantee(claim, options, test_source=False),
-        unprotected=effective_guarantee(claim, options, test_source=True),
+        promise=effective_guarantee(claim, options),
         options=options,
         disclosed=disclosures(options, claim) + randomizer.disclosed(),
         provenance=provenance,

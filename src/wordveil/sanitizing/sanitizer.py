@@ -23,7 +23,7 @@ from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
-from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
+from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions, unprotected
 from wordveil.promises.rows import ReleasedRows, Rows, into_rows
 from wordveil.promises.worked import InWords
 from wordveil.randomness import RandomSource
@@ -199,7 +199,7 @@ class Sanitizer:
     @property
     def guarantee(self) -> Guarantee:
         """What every release of this sanitizer promises: nothing where a test source draws its noise."""
-        return self.parts.unprotected if self.source.is_test_source else self.parts.promise
+        return unprotected(PrivacyUnit.TOKEN) if self.source.is_test_source else self.parts.promise
 
     @property
     def disclosed(self) -> tuple[str, ...]:

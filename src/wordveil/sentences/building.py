@@ -240,9 +240,8 @@ class _Build:
         judged = rows[[*union, *range(len(kept), len(rows))]]
         if settings.judge not in ("", settings.encoder):
             of_curve = [texts[i] for i in (*union, *range(len(kept), len(texts)))]
-            judged = encoder_named(settings.judge).rows(
-                of_curve, self._counted(len(of_curve), "sentences judged"), together=True
-            )
+            shown = self._counted(len(of_curve), "sentences judged")
+            judged = encoder_named(settings.judge).rows(of_curve, shown, together=True)
         facts = StockFacts(
             encoder=settings.encoder,
             identity=space,
@@ -285,9 +284,8 @@ def _levels(
     """
     found = []
     for ids in map(list, levels):
-        own = Embeddings.from_arrays(
-            [table.words[i] for i in ids], table.vectors[ids], casing="cased", candidate_rule="all"
-        )
+        words = [table.words[i] for i in ids]
+        own = Embeddings.from_arrays(words, table.vectors[ids], casing="cased", candidate_rule="all")
         similar = these @ those[ids].T
         near = {
             name: float(similar[np.arange(len(rows)), (rows @ own.vectors.T).argmax(axis=1)].mean())

@@ -32,14 +32,7 @@ from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourRes
 from wordveil.parameters import check_kind
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.number_grids import NumberGrid
-from wordveil.promises.release import (
-    BatchRelease,
-    Provenance,
-    Release,
-    TextOptions,
-    effective_guarantee,
-    grid_disclosure,
-)
+from wordveil.promises.release import BatchRelease, Provenance, Release, TextOptions, grid_disclosure
 from wordveil.promises.worked import InWords
 from wordveil.randomness import RandomSource
 from wordveil.runs.digests import file_digests
@@ -219,7 +212,6 @@ def _assembled(
         randomizer=answering(randomizer, options, typed),
         writer=SentenceWriter(words=embeddings.words, typed=typed),
         promise=promise,
-        unprotected=effective_guarantee(promise, TextOptions(), test_source=True),
         options=options,
         disclosed=_disclosures(options.grids) + (() if options.grids else randomizer.disclosed()),
         provenance=provenance,

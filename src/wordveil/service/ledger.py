@@ -309,9 +309,8 @@ class Ledger:
         """
         old = (RELEASES.c.time < before) & RELEASES.c.salt.is_not(None)
         with self.transaction() as connection:
-            emptied = connection.execute(
-                update(RELEASES).where(old).values(retry=None, fingerprint=None, setting=None, salt=None)
-            )
+            nothing = dict.fromkeys(("retry", "fingerprint", "setting", "salt"))
+            emptied = connection.execute(update(RELEASES).where(old).values(nothing))
         if self.engine.dialect.name == "sqlite":  # what was written goes from the file beside the database too
             with self._turn, self.engine.connect() as connection:
                 raw: Any = connection.connection.driver_connection

@@ -158,9 +158,8 @@ def leave_out_over_budget(
     """
     functions = functions_of_spark()
     (Path(folder) / _LEFT_OUT).mkdir(exist_ok=True)
-    files = spark.createDataFrame(
-        spark.sparkContext.parallelize(list(enumerate(names)), len(names)), "place long, name string"
-    )
+    places = spark.sparkContext.parallelize(list(enumerate(names)), len(names))
+    files = spark.createDataFrame(places, "place long, name string")
     task = _FileCounts(
         root=root,
         settings=settings,

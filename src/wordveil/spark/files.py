@@ -21,7 +21,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Unpack
 
-from wordveil.documents import DocumentSettings, Record, TreeFiles
+from wordveil.documents import DocumentSettings, Record
+from wordveil.documents.trees import TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import file_identity, is_resumable

@@ -82,9 +82,8 @@ def sanitize(
     frame = chosen_of(with_ids(dataframe, ids, taken=names, check=check_ids), written)
     task: Texts | Redacts
     if isinstance(sanitizer, Redactor):
-        sanitizer.release_rows(
-            [tuple(row) for row in frame.select(*(f"`{each}`" for each in names)).limit(JUDGED).collect()]
-        )
+        first = frame.select(*(f"`{each}`" for each in names)).limit(JUDGED).collect()
+        sanitizer.release_rows([tuple(row) for row in first])
         task = Redacts.for_frame(sanitizer, key_file, columns=names, name=name)
     else:
         work = shared(sanitizer, key_file, (name, *names))

@@ -20,7 +20,7 @@ import numpy as np
 from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.vocabulary.frequencies import word_frequencies
-from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, lists_key
+from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey
 from wordveil.vocabulary.table import Embeddings
 
 CLASSES = "classes-1 by cosine"
@@ -95,7 +95,7 @@ def classes_key(embeddings: Embeddings, k: int) -> ListsKey:
     most = min(MOST, len(embeddings.candidates))
     if not 2 <= k <= most:
         raise ParameterError("outputs", f"classes:{k}", f"must ask for 2 to {most} classes of this vocabulary.")
-    return replace(lists_key(embeddings, 1, embeddings.candidates, None, rule=CLASSES), k=k)
+    return replace(ListsKey.of(embeddings, 1, embeddings.candidates, None, rule=CLASSES), k=k)
 
 
 def _whole(rows: Float64Array, length: float) -> Float64Array:

@@ -43,6 +43,19 @@ class ListsKey:
     metric: str
     k: int
 
+    @classmethod
+    def of(
+        cls, embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None, *, rule: str = COSINE
+    ) -> ListsKey:
+        """Return what the lists of these arguments depend on; `rule` names what takes the place of a metric.
+
+        `ParameterError` if k is outside its domain; `CertificateError` if the metric is a user's and no name can hold
+        all of it.
+        """
+        _check_k(k, min(LONGEST, len(outputs)))
+        named = rule if metric is None else identity(metric)
+        return cls(vocabulary=embeddings.checksum_in_use, outputs=candidates_checksum(outputs), metric=named, k=k)
+
     @property
     def checksum(self) -> str:
         parts = ("wordveil-lists-1", self.vocabulary, self.outputs, self.metric, str(self.k))
@@ -102,9 +115,19 @@ class NeighbourLists(Keyed):
         for array in (self.outputs, self.ids):
             array.flags.writeable = False
 
+    @classmethod
+    def mapped(cls, path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
+        """Map lists, unchecked, from a .npy file of shape (v, k or more); an `EmbeddingFormatError` if it is none."""
+        try:
+            ids = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))[:, : key.k]
+            return cls(key=key, outputs=outputs, ids=ids, path=path)
+        except (OSError, IndexError, ParameterError, *MALFORMED) as error:
+            remedy = "Remove it and build the lists again."
+            raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=remedy) from None
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is not None:
-            return map_lists, (self.path, self.key, self.outputs)
+            return NeighbourLists.mapped, (self.path, self.key, self.outputs)
         return partial(NeighbourLists, key=self.key, outputs=self.outputs, ids=self.ids), ()
 
     @property
@@ -130,15 +153,13 @@ class NeighbourLists(Keyed):
                 last = low + len(part) - 1
                 raise ChecksumError(f"A list of words {low} to {last} is damaged. Build the lists again.")
 
-
-def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
-    """Map lists, unchecked, from an array of shape (v, k or more) in a .npy file; else an `EmbeddingFormatError`."""
-    try:
-        ids = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))[:, : key.k]
-        return NeighbourLists(key=key, outputs=outputs, ids=ids, path=path)
-    except (OSError, IndexError, ParameterError, *MALFORMED) as error:
-        remedy = "Remove it and build the lists again."
-        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=remedy) from None
+    def check_sample(self, embeddings: Embeddings, metric: AnyMetric | None) -> None:
+        """Build the lists of a fixed public sample again; a `ChecksumError` if one differs."""
+        words = np.unique(np.linspace(0, len(self) - 1, SAMPLE).astype(np.int32))
+        again = _lists_of(_search(embeddings, self.outputs, metric), words, self.k, self.outputs, None)
+        if not np.array_equal(again, self.ids[words]):
+            problem = "not the nearest outputs. Remove it and build the lists again."
+            raise ChecksumError(f"{self.path or 'Lists'}: {problem}")
 
 
 def build_lists(
@@ -152,25 +173,8 @@ def build_lists(
     the number of outputs, or an output is outside its domain.
     """
     chosen = checked_outputs(embeddings, outputs)
-    key = lists_key(embeddings, k, chosen, metric)
+    key = ListsKey.of(embeddings, k, chosen, metric)
     return NeighbourLists(key=key, outputs=chosen, ids=np.concatenate([*list_blocks(embeddings, k, chosen, metric)]))
-
-
-def lists_key(
-    embeddings: Embeddings, k: int, outputs: IdArray, metric: AnyMetric | None, *, rule: str = COSINE
-) -> ListsKey:
-    """Return what the lists of these arguments depend on; `rule` names what takes the place of a metric.
-
-    `ParameterError` if k is outside its domain; `CertificateError` if the metric is a user's and no name can hold all
-    of it.
-    """
-    _check_k(k, min(LONGEST, len(outputs)))
-    return ListsKey(
-        vocabulary=embeddings.checksum_in_use,
-        outputs=candidates_checksum(outputs),
-        metric=rule if metric is None else identity(metric),
-        k=k,
-    )
 
 
 def list_blocks(
@@ -187,14 +191,6 @@ def list_blocks(
     for low in range(start, len(embeddings), BLOCK):
         words = np.arange(low, min(low + BLOCK, len(embeddings)), dtype=np.int32)
         yield _lists_of(search, words, k, outputs, threads)
-
-
-def check_sample(embeddings: Embeddings, lists: NeighbourLists, metric: AnyMetric | None) -> None:
-    """Build the lists of a fixed public sample again; a `ChecksumError` if one differs."""
-    words = np.unique(np.linspace(0, len(lists) - 1, SAMPLE).astype(np.int32))
-    search = _search(embeddings, lists.outputs, metric)
-    if not np.array_equal(_lists_of(search, words, lists.k, lists.outputs, None), lists.ids[words]):
-        raise ChecksumError(f"{lists.path or 'Lists'}: not the nearest outputs. Remove it and build the lists again.")
 
 
 def _lists_of(search: OutputSearch, words: IdArray, k: int, outputs: IdArray, threads: int | None) -> IdArray:

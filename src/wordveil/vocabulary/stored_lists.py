@@ -27,16 +27,7 @@ from wordveil.files.atomic import sync, write_whole
 from wordveil.metrics.distances import AnyMetric
 from wordveil.vocabulary.classes import WordClasses, build_classes, classes_key
 from wordveil.vocabulary.frequencies import most_frequent
-from wordveil.vocabulary.neighbour_lists import (
-    ListsKey,
-    NeighbourLists,
-    build_lists,
-    check_sample,
-    checked_outputs,
-    list_blocks,
-    lists_key,
-    map_lists,
-)
+from wordveil.vocabulary.neighbour_lists import ListsKey, NeighbourLists, build_lists, checked_outputs, list_blocks
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
@@ -93,7 +84,7 @@ def find_lists(
     Arguments and errors as for `neighbour_lists`.
     """
     chosen = _chosen(embeddings, outputs)
-    wanted = lists_key(embeddings, k, chosen, metric)
+    wanted = ListsKey.of(embeddings, k, chosen, metric)
     for note in _notes(embeddings):
         key, checksum, _ = _read_note(note)
         if key.k < k or replace(key, k=k) != wanted:
@@ -102,7 +93,7 @@ def find_lists(
         whole = len(lists) == len(embeddings) and lists.checksum == checksum
         _verified(lists, lists.path or note, whole)
         if embeddings.is_checked and embeddings.directory is not None:
-            check_sample(embeddings, lists, metric)
+            lists.check_sample(embeddings, metric)
         return lists.first(k)
     return None
 
@@ -134,7 +125,7 @@ def store_lists(
     found = find_lists(embeddings, k, outputs=chosen, metric=metric)
     if found is not None:
         return found
-    key = lists_key(embeddings, k, chosen, metric)
+    key = ListsKey.of(embeddings, k, chosen, metric)
     path = embeddings.directory / f"neighbours-{key.checksum[:16]}.npy"
     partial = path.with_name(f".{path.stem}.partial")
     with partial.open("ab") as stream:
@@ -147,19 +138,19 @@ def store_lists(
             if progress is not None:
                 progress(len(part))
     try:
-        map_lists(partial, key, chosen).verify()
+        NeighbourLists.mapped(partial, key, chosen).verify()
     except (ChecksumError, EmbeddingFormatError):
         partial.unlink()  # it was begun by something else, or the disk lost a part of it
         raise
     os.replace(partial, path)
-    lists = map_lists(path, key, chosen)
+    lists = NeighbourLists.mapped(path, key, chosen)
     write_note(path, lists)
     return lists
 
 
 def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
     if path.parent != PACKAGED_FOLDER:
-        return map_lists(path, key, outputs)
+        return NeighbourLists.mapped(path, key, outputs)
     try:
         low, middle, high = np.load(path, allow_pickle=False).astype(np.int32).T
         places = np.stack((low | (middle & 15) << 8, middle >> 4 | high << 4), axis=1).reshape(-1, key.k)

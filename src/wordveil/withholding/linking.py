@@ -59,9 +59,8 @@ class PersonLinks:
 
     def __init__(self, source: RandomSource, person: str | None, document: str | None = None) -> None:
         name = owner_name(person, document)
-        self._hash = hashlib.blake2b(
-            f"{len(name)}:{name}".encode("utf-8", "surrogatepass"), key=source.export_key(), digest_size=_BYTES
-        )
+        owner = f"{len(name)}:{name}".encode("utf-8", "surrogatepass")
+        self._hash = hashlib.blake2b(owner, key=source.export_key(), digest_size=_BYTES)
 
     def number(self, token: str, kind: Kind) -> int:
         """Return a keyed hash of person, printed kind and token."""

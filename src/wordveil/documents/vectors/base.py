@@ -33,20 +33,74 @@ class VectorReader(AbstractContextManager["VectorReader"]):
     kind: str  # type of the numbers, as the file names it
     others: tuple[str, ...] = ()  # names of what else the file holds
 
-    @abstractmethod
     def __init__(self, path: Path, name: str | None) -> None:
         """Open the array of this name, or the only one."""
+        self.path, self.file = str(path), self.opened(path)
+        try:
+            self.find(name)
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def opened(self, path: Path) -> Any:
+        """Return the open file."""
+
+    @abstractmethod
+    def find(self, name: str | None) -> None:
+        """Find the array of this name, or the only one, and say what it is."""
 
     @abstractmethod
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
         """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        self.file.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def check_matrix(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, int]:
+        """Return (n, d) of an array that can be released.
+
+        Raises:
+            DataFormatError: Unless it has two axes, d >= 1, and holds integers or floats of at most 64 bits.
+        """
+        if len(shape) != 2 or shape[1] < 1 or shape[0] < 0:
+            remedy = "It must have shape (n, d) with d >= 1: reshape it."
+            raise DataFormatError(self.path, f"the array has shape {tuple(shape)}.", remedy=remedy)
+        if dtype.kind not in "fiu" or dtype.itemsize > 8:
+            remedy = "It must hold integers or floats of at most 64 bits: convert it."
+            raise DataFormatError(self.path, f"the array holds {dtype}.", remedy=remedy)
+        return int(shape[0]), int(shape[1])
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Refuse a file in which a name stands for two things: one might be kept for the other."""
+        if len(set(names)) != len(names):
+            problem = "two of its columns, arrays or tensors have one name."
+            raise DataFormatError(self.path, problem, remedy="Rename them.")
+
+    def pick(self, name: str | None, usable: Sequence[str], what: str) -> str:
+        """Return the wanted name, or the only usable one."""
+        if name is not None and name in usable:
+            return name
+        # Names may be private, as those of people: they are counted and not shown.
+        if not usable or name is not None:
+            missing = f"no {what} of numbers" + ("" if name is None else f" named {name!r}")
+            raise DataFormatError(self.path, f"{missing} among its {len(usable)}.", remedy="Check file and name.")
+        if len(usable) > 1:
+            raise ParameterError("column", None, f"must be given: the file holds {len(usable)} that could be meant.")
+        return usable[0]
+
+    def copy_values(self, source: Any, target: Any, length: int, *, truths: bool) -> None:
+        """Copy the bytes of an array to keep, at which `source` stands, a few megabytes at a time.
+
+        Of truths each byte is true or false: seven of its bits are no part of the value.
+        """
+        for done in range(0, length, COPY_BYTES):
+            data = _exactly(self.path, source, min(COPY_BYTES, length - done))
+            target.write((np.frombuffer(data, dtype=np.uint8) != 0).tobytes() if truths else data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,42 +137,6 @@ class VectorFormat(ABC):
 
         Called again from the start after an interruption; the answer's bytes are on the disk.
         """
-
-
-def check_matrix(path: str, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return (n, d) of an array that can be released.
-
-    Raises:
-        DataFormatError: Unless it has two axes, d >= 1, and holds integers or floats of at most 64 bits.
-    """
-    if len(shape) != 2 or shape[1] < 1 or shape[0] < 0:
-        raise DataFormatError(
-            path, f"the array has shape {tuple(shape)}.", remedy="It must have shape (n, d) with d >= 1: reshape it."
-        )
-    if dtype.kind not in "fiu" or dtype.itemsize > 8:
-        raise DataFormatError(
-            path, f"the array holds {dtype}.", remedy="It must hold integers or floats of at most 64 bits: convert it."
-        )
-    return int(shape[0]), int(shape[1])
-
-
-def check_names(path: str, names: Sequence[str]) -> None:
-    """Refuse a file in which a name stands for two things: one might be kept for the other."""
-    if len(set(names)) != len(names):
-        raise DataFormatError(path, "two of its columns, arrays or tensors have one name.", remedy="Rename them.")
-
-
-def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
-    """Return the wanted name, or the only usable one."""
-    if name is not None and name in usable:
-        return name
-    # Names may be private, as those of people: they are counted and not shown.
-    if not usable or name is not None:
-        missing = f"no {what} of numbers" + ("" if name is None else f" named {name!r}")
-        raise DataFormatError(path, f"{missing} among its {len(usable)}.", remedy="Check file and name.")
-    if len(usable) > 1:
-        raise ParameterError("column", None, f"must be given: the file holds {len(usable)} that could be meant.")
-    return usable[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,13 +178,3 @@ def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:
     if len(data) != length:
         raise DataFormatError(path, "the file ends before its last row.", remedy="Fetch it again; it may be cut off.")
     return data
-
-
-def copy_values(path: str, source: Any, target: Any, length: int, *, truths: bool) -> None:
-    """Copy the bytes of an array to keep, at which `source` stands, a few megabytes at a time.
-
-    Of truths each byte is true or false: seven of its bits are no part of the value.
-    """
-    for done in range(0, length, COPY_BYTES):
-        data = _exactly(path, source, min(COPY_BYTES, length - done))
-        target.write((np.frombuffer(data, dtype=np.uint8) != 0).tobytes() if truths else data)

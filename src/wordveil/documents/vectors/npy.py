@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import MALFORMED
-from wordveil.documents.vectors.base import OutputPlan, RawArray, VectorFormat, VectorReader, check_matrix
+from wordveil.documents.vectors.base import OutputPlan, RawArray, VectorFormat, VectorReader
 from wordveil.errors import DataFormatError
 
 
@@ -35,26 +36,23 @@ def npy_header(shape: tuple[int, ...], dtype: str, *, fortran: bool = False) -> 
 
 
 class _NpyReader(VectorReader):
-    def __init__(self, path: Path, name: str | None) -> None:
+    name = "vectors"
+
+    def opened(self, path: Path) -> BinaryIO:
+        return path.open("rb")
+
+    def find(self, name: str | None) -> None:
         if name is not None:
-            raise DataFormatError(path, f"an .npy file names no array, so none is {name!r}.", remedy="Leave it out.")
-        self.path, self.name = str(path), "vectors"
-        self._stream = path.open("rb")
-        try:
-            self._array = array = read_npy_header(self.path, self._stream)
-            self.rows, self.dimensions = check_matrix(self.path, array.shape, array.dtype)
-            if path.stat().st_size < array.offset + array.size:
-                raise DataFormatError(path, "the file is shorter than its header says.", remedy="Fetch it again.")
-        except BaseException:
-            self._stream.close()
-            raise
+            problem = f"an .npy file names no array, so none is {name!r}."
+            raise DataFormatError(self.path, problem, remedy="Leave it out.")
+        self._array = array = read_npy_header(self.path, self.file)
+        self.rows, self.dimensions = self.check_matrix(array.shape, array.dtype)
+        if os.fstat(self.file.fileno()).st_size < array.offset + array.size:
+            raise DataFormatError(self.path, "the file is shorter than its header says.", remedy="Fetch it again.")
         self.kind = array.dtype.name
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        return self._array.blocks(self._stream, start, size)
-
-    def close(self) -> None:
-        self._stream.close()
+        return self._array.blocks(self.file, start, size)
 
 
 class Npy(VectorFormat):

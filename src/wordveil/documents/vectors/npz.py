@@ -16,17 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from wordveil.documents.vectors.base import (
-    COPY_BYTES,
-    OutputPlan,
-    RawArray,
-    VectorFormat,
-    VectorReader,
-    check_matrix,
-    check_names,
-    copy_values,
-    pick,
-)
+from wordveil.documents.vectors.base import COPY_BYTES, OutputPlan, RawArray, VectorFormat, VectorReader
 from wordveil.documents.vectors.npy import npy_header, read_npy_header
 from wordveil.errors import DataFormatError
 from wordveil.files.atomic import sync
@@ -39,40 +29,32 @@ _LOCAL_HEADER = 30
 
 
 class _NpzReader(VectorReader):
-    def __init__(self, path: Path, name: str | None) -> None:
-        self.path = str(path)
-        self._zip = self._opened(path)
-        try:
-            names = [n.removesuffix(".npy") for n in self._zip.namelist() if n.endswith(".npy")]
-            check_names(self.path, names)
-            self._check_apart()
-            usable = names if name is not None else [n for n in names if self._is_matrix(n)]
-            self.name = pick(self.path, name, usable or names, "array")
-            self.others = tuple(n for n in names if n != self.name)
-            self._array = array = self._header(self.name)
-            self.rows, self.dimensions = check_matrix(self.path, array.shape, array.dtype)
-            if self._info(self.name).file_size < array.offset + array.size:
-                raise DataFormatError(path, "the array is shorter than its header says.", remedy="Fetch it again.")
-            if array.fortran and self._info(self.name).compress_type != zipfile.ZIP_STORED:
-                raise DataFormatError(
-                    path, "the array lies column by column under compression.", remedy="Save it in C order."
-                )
-        except BaseException:
-            self._zip.close()
-            raise
-        self.kind = array.dtype.name
-
-    @staticmethod
-    def _opened(path: Path) -> zipfile.ZipFile:
+    def opened(self, path: Path) -> zipfile.ZipFile:
         with suppress(zipfile.BadZipFile):
             return zipfile.ZipFile(path)
         raise DataFormatError(path, "not a readable .npz file.", remedy="Write it with numpy.savez.")
 
+    def find(self, name: str | None) -> None:
+        names = [n.removesuffix(".npy") for n in self.file.namelist() if n.endswith(".npy")]
+        self.check_names(names)
+        self._check_apart()
+        usable = names if name is not None else [n for n in names if self._is_matrix(n)]
+        self.name = self.pick(name, usable or names, "array")
+        self.others = tuple(n for n in names if n != self.name)
+        self._array = array = self._header(self.name)
+        self.rows, self.dimensions = self.check_matrix(array.shape, array.dtype)
+        if self._info(self.name).file_size < array.offset + array.size:
+            raise DataFormatError(self.path, "the array is shorter than its header says.", remedy="Fetch it again.")
+        if array.fortran and self._info(self.name).compress_type != zipfile.ZIP_STORED:
+            problem = "the array lies column by column under compression."
+            raise DataFormatError(self.path, problem, remedy="Save it in C order.")
+        self.kind = array.dtype.name
+
     def _info(self, name: str) -> zipfile.ZipInfo:
-        return self._zip.getinfo(f"{name}.npy")
+        return self.file.getinfo(f"{name}.npy")
 
     def _header(self, name: str) -> RawArray:
-        with suppress(*_DAMAGE), self._zip.open(self._info(name)) as member:
+        with suppress(*_DAMAGE), self.file.open(self._info(name)) as member:
             return read_npy_header(self.path, member)
         raise DataFormatError(self.path, "a member of the file cannot be read.", remedy="Fetch it again.")
 
@@ -81,22 +63,22 @@ class _NpzReader(VectorReader):
         return len(array.shape) == 2 and array.dtype.kind in "fiu"
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        with suppress(*_DAMAGE), self._zip.open(self._info(self.name)) as member:
+        with suppress(*_DAMAGE), self.file.open(self._info(self.name)) as member:
             yield from self._array.blocks(member, start, size)
             return
         raise DataFormatError(self.path, "the array is damaged.", remedy="Fetch the file again.")
 
     def _check_apart(self) -> None:
         """Refuse members that share bytes: a kept one must not hold what is released with noise."""
-        stream: Any = self._zip.fp
+        stream: Any = self.file.fp
         places = []
-        for info in self._zip.infolist():
+        for info in self.file.infolist():
             stream.seek(info.header_offset)
             local = stream.read(_LOCAL_HEADER)
             name_and_extra = sum(int.from_bytes(local[place : place + 2], "little") for place in (26, 28))
             start = info.header_offset
             places.append((start, start + _LOCAL_HEADER + name_and_extra + info.compress_size))
-        places = [*sorted(places), (self._zip.start_dir, self._zip.start_dir)]
+        places = [*sorted(places), (self.file.start_dir, self.file.start_dir)]
         if any(end > start for (_, end), (start, _) in pairwise(places)):
             raise DataFormatError(self.path, "members of the file share bytes.", remedy="Write it with numpy.savez.")
 
@@ -105,9 +87,8 @@ class _NpzReader(VectorReader):
         array = self._header(name)
         dtype = array.dtype
         if dtype.kind not in _KEPT_KINDS or dtype.itemsize > _WIDEST.get(dtype.kind, dtype.itemsize):
-            raise DataFormatError(
-                self.path, f"an array to keep holds {dtype.name}.", remedy="Save numbers or text, or leave it out."
-            )
+            remedy = "Save numbers or text, or leave it out."
+            raise DataFormatError(self.path, f"an array to keep holds {dtype.name}.", remedy=remedy)
         if self._info(name).file_size < array.offset + array.size:
             raise DataFormatError(self.path, "an array to keep is shorter than its header says.", remedy="Fetch again.")
 
@@ -115,12 +96,9 @@ class _NpzReader(VectorReader):
         """Write another member's values under a header of our own."""
         array = self._header(name)
         target.write(npy_header(array.shape, array.dtype.str, fortran=array.fortran))
-        with self._zip.open(self._info(name)) as member:
+        with self.file.open(self._info(name)) as member:
             member.seek(array.offset)
-            copy_values(self.path, member, target, array.size, truths=array.dtype.kind == "b")
-
-    def close(self) -> None:
-        self._zip.close()
+            self.copy_values(member, target, array.size, truths=array.dtype.kind == "b")
 
 
 class Npz(VectorFormat):

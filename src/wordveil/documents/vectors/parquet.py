@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.documents.arrow_types import bare_schema, bare_table, even_tables, pa, pq
-from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, check_names, pick
+from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.files.atomic import sync
 
@@ -24,49 +24,41 @@ GROUP_ROWS = 1 << 16
 
 
 class _ParquetReader(VectorReader):
-    def __init__(self, path: Path, name: str | None) -> None:
-        self.path = str(path)
-        self._file = self._opened(path)
-        self.schema = self._file.schema_arrow
-        try:
-            check_names(self.path, self.schema.names)
-            lists = [field.name for field in self.schema if _number_type(field.type) is not None]
-            self.name = pick(self.path, name, lists, "column of lists")
-            self.others = tuple(n for n in self.schema.names if n != self.name)
-            kind = self.schema.field(self.name).type
-            self._dtype = pa.array([], _number_type(kind)).to_numpy(zero_copy_only=False).dtype
-            self.rows = self._file.metadata.num_rows
-            self.dimensions = kind.list_size if pa.types.is_fixed_size_list(kind) else self._first_length()
-            check_matrix(self.path, (self.rows, self.dimensions), self._dtype)
-        except BaseException:
-            self.close()
-            raise
-        self.kind = self._dtype.name
-
-    @staticmethod
-    def _opened(path: Path) -> Any:
+    def opened(self, path: Path) -> Any:
         with suppress(pa.ArrowException):
             return pq.ParquetFile(path)
         raise DataFormatError(path, "not a readable Parquet file.", remedy="Fetch it again.")
+
+    def find(self, name: str | None) -> None:
+        self.schema = self.file.schema_arrow
+        self.check_names(self.schema.names)
+        lists = [field.name for field in self.schema if _number_type(field.type) is not None]
+        self.name = self.pick(name, lists, "column of lists")
+        self.others = tuple(n for n in self.schema.names if n != self.name)
+        kind = self.schema.field(self.name).type
+        dtype = pa.array([], _number_type(kind)).to_numpy(zero_copy_only=False).dtype
+        self.rows = self.file.metadata.num_rows
+        self.dimensions = kind.list_size if pa.types.is_fixed_size_list(kind) else self._first_length()
+        self.check_matrix((self.rows, self.dimensions), dtype)
+        self.kind = dtype.name
 
     def _first_length(self) -> int:
         for batch in self._batches(0, 1, [self.name]):
             length = batch.column(self.name).value_lengths()[0].as_py()
             return -1 if length is None else int(length)
-        raise DataFormatError(
-            self.path, "an empty column of lists tells no dimension.", remedy="Store lists of a fixed size."
-        )
+        problem = "an empty column of lists tells no dimension."
+        raise DataFormatError(self.path, problem, remedy="Store lists of a fixed size.")
 
     def _batches(self, start: int, size: int, columns: list[str]) -> Iterator[Any]:
         left = start
         with suppress(pa.ArrowException, OSError):
-            for group in range(self._file.metadata.num_row_groups):
-                rows = self._file.metadata.row_group(group).num_rows
+            for group in range(self.file.metadata.num_row_groups):
+                rows = self.file.metadata.row_group(group).num_rows
                 if rows <= left:
                     left -= rows
                     continue
                 # One row group at a time: asked for several, pyarrow decodes lists of all of them before the first.
-                for batch in self._file.iter_batches(size, row_groups=[group], columns=columns):
+                for batch in self.file.iter_batches(size, row_groups=[group], columns=columns):
                     cut = min(left, batch.num_rows)
                     left -= cut
                     if cut < batch.num_rows:
@@ -85,9 +77,8 @@ class _ParquetReader(VectorReader):
                 lengths = np.asarray(column.value_lengths())
                 if np.any(lengths != self.dimensions):
                     first = int(np.flatnonzero(lengths != self.dimensions)[0])
-                    raise DataFormatError(
-                        self.path, f"row {row + first} has {lengths[first]} numbers, row 0 has {self.dimensions}."
-                    )
+                    problem = f"row {row + first} has {lengths[first]} numbers, row 0 has {self.dimensions}."
+                    raise DataFormatError(self.path, problem)
             values = column.flatten()
             if values.null_count:
                 first = int(np.flatnonzero(np.asarray(values.is_null()))[0]) // self.dimensions
@@ -98,9 +89,6 @@ class _ParquetReader(VectorReader):
     def tables(self, columns: tuple[str, ...], size: int) -> Iterator[Any]:
         """Yield tables of exactly `size` rows (the last may be shorter) of other columns."""
         return even_tables(self._batches(0, size, list(columns)), size)
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def _number_type(kind: Any) -> Any:

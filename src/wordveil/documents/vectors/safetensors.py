@@ -15,35 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.documents.vectors.base import (
-    OutputPlan,
-    RawArray,
-    VectorFormat,
-    VectorReader,
-    check_matrix,
-    copy_values,
-    pick,
-)
+from wordveil.documents.vectors.base import OutputPlan, RawArray, VectorFormat, VectorReader
 from wordveil.files.atomic import sync
 from wordveil.files.safetensors import NUMBERS, SafetensorsFile, widened
 
 
 class _SafetensorsReader(VectorReader):
-    def __init__(self, path: Path, name: str | None) -> None:
-        self.path = str(path)
-        self.file = SafetensorsFile(path)
-        try:
-            tensors = self.file.tensors
-            usable = [n for n, tensor in tensors.items() if len(tensor.shape) == 2 and tensor.kind in NUMBERS]
-            self.name = pick(self.path, name, usable, "tensor")
-            self.others = tuple(n for n in tensors if n != self.name)
-            self.kind, shape, start, _ = tensors[self.name]
-            self._array = RawArray(path=self.path, shape=shape, dtype=np.dtype(NUMBERS[self.kind]), offset=start)
-            self.rows, self.dimensions = check_matrix(self.path, shape, self._array.dtype)
-            self.file.checked(self.name)
-        except BaseException:
-            self.close()
-            raise
+    def opened(self, path: Path) -> SafetensorsFile:
+        return SafetensorsFile(path)
+
+    def find(self, name: str | None) -> None:
+        tensors = self.file.tensors
+        usable = [n for n, tensor in tensors.items() if len(tensor.shape) == 2 and tensor.kind in NUMBERS]
+        self.name = self.pick(name, usable, "tensor")
+        self.others = tuple(n for n in tensors if n != self.name)
+        self.kind, shape, start, _ = tensors[self.name]
+        self._array = RawArray(path=self.path, shape=shape, dtype=np.dtype(NUMBERS[self.kind]), offset=start)
+        self.rows, self.dimensions = self.check_matrix(shape, self._array.dtype)
+        self.file.checked(self.name)
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
         for block in self._array.blocks(self.file.stream, start, size):
@@ -52,10 +41,7 @@ class _SafetensorsReader(VectorReader):
     def copy_tensor(self, name: str, target: Any) -> None:
         kind, _, start, size = self.file.tensors[name]
         self.file.stream.seek(start)
-        copy_values(self.path, self.file.stream, target, size, truths=kind == "BOOL")
-
-    def close(self) -> None:
-        self.file.close()
+        self.copy_values(self.file.stream, target, size, truths=kind == "BOOL")
 
 
 class Safetensors(VectorFormat):

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from wordveil.runs.vectors.files import release_vector_file
 from wordveil.runs.vectors.releasing import VectorSettings, release_vectors
-from wordveil.runs.vectors.retrieval import RetrievalMeasurement, measure_retrieval
 from wordveil.runs.vectors.values import VectorRelease, VectorReport
 
-__all__ = [
-    "RetrievalMeasurement",
-    "VectorRelease",
-    "VectorReport",
-    "VectorSettings",
-    "measure_retrieval",
-    "release_vector_file",
-    "release_vectors",
-]
+__all__ = ["VectorRelease", "VectorReport", "VectorSettings", "release_vector_file", "release_vectors"]

@@ -72,9 +72,8 @@ class Binding:
             good = (np.abs(rows) <= LARGEST).all(axis=1)
         if not good.all():
             row = first_row + int(np.flatnonzero(~good)[0])
-            raise ParameterError(
-                "vectors", f"row {row}", f"must be finite and within {LARGEST:g}; remove or repair that row."
-            )
+            problem = f"must be finite and within {LARGEST:g}; remove or repair that row."
+            raise ParameterError("vectors", f"row {row}", problem)
         if self.words is not None:
             self._check_words(rows, first_row)
         return PrivateVectors(rows)
@@ -104,9 +103,8 @@ def bind(mechanism: Mechanism, dimensions: int, vocabulary: Embeddings | None) -
     """
     chosen = vector_mechanism(mechanism)
     if vocabulary is not None and vocabulary.dimensions != dimensions:
-        raise ParameterError(
-            "vocabulary", f"{vocabulary.dimensions} dimensions", f"must have {dimensions}, like the vectors."
-        )
+        problem = f"must have {dimensions}, like the vectors."
+        raise ParameterError("vocabulary", f"{vocabulary.dimensions} dimensions", problem)
     randomizer = chosen.for_dimensions(dimensions) if vocabulary is None else chosen.fit(vocabulary)
     return Binding(
         mechanism=chosen,

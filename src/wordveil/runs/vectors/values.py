@@ -83,6 +83,5 @@ def vector_disclosures(
 
 def write_vector_report(report: VectorReport, path: Path) -> None:
     """Write the report as JSON, with what is to be warned of, its schema and its checksum."""
-    write_facts(
-        {"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": report.guarantee.warnings()}, path
-    )
+    warnings = report.guarantee.warnings()
+    write_facts({"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": warnings}, path)
