@@ -89,7 +89,7 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
     """Return the values as a list; errors name a position and a type, never a value."""
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise ParameterError(name, f"<{type(values).__name__}>", "must be a list of str; put a single one in brackets.")
-    listed = list(values)
+    listed: list[Any] = list(values)
     for place, value in enumerate(listed):
         if not isinstance(value, str):
             problem = f"must be str; position {place} holds {type(value).__name__}."

@@ -69,7 +69,8 @@ EngineOption = Annotated[
     str | None,
     Option(
         "--engine",
-        help="Kernels that may search and draw: numpy, avx2, avx512, amx or neon. Default: WORDVEIL_ENGINE, or the fastest.",
+        help="Kernels that may search and draw: numpy, avx2, avx512, amx or neon. Default: WORDVEIL_ENGINE, or the "
+        "fastest.",
     ),
 ]
 

@@ -51,7 +51,8 @@ class _NpzReader(VectorReader):
         self.kind = array.dtype.name
 
     def _info(self, name: str) -> zipfile.ZipInfo:
-        return self.file.getinfo(f"{name}.npy")
+        found: zipfile.ZipInfo = self.file.getinfo(f"{name}.npy")
+        return found
 
     def _header(self, name: str) -> RawArray:
         with suppress(*_DAMAGE), self.file.open(self._info(name)) as member:
