@@ -108,3 +108,17 @@ def test_closed_standard_streams_are_told(tmp_path):
         command = ["bash", "-c", f'"$0" -c "$1" "$2" {number}>&-', sys.executable, code, source]
         answer = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         assert message in answer.stderr, answer.stderr
+
+
+@pytest.mark.parametrize(("name", "choice"), [
+    ("in.jsonl", {"delimiter": ";"}), ("in.txt", {"header": False}), ("in.parquet", {"csv_safe": True}),
+    ("in.csv", {"whole_file": True}), ("in.tsv", {"ascii_json": True}), ("in.json", {"quoting": "none"}),
+])  # fmt: skip
+def test_a_choice_that_does_not_concern_the_file_is_refused_but_in_a_tree(tmp_path, name, choice):
+    (field,) = choice
+    settings = DocumentSettings(details=FormatDetails(**choice))
+    form = name[3:].replace("txt", "text")
+    with pytest.raises(ParameterError, match=f"^{field}=.* does not concern the format {form}: leave it out"):
+        settings.open(tmp_path / name)
+    assert settings.for_file(name).details == FormatDetails()
+    assert settings.for_file("unknown") is settings

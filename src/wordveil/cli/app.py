@@ -238,7 +238,7 @@ def option_names(given: Sequence[str]) -> dict[str, str]:
         if word in getattr(command, "commands", {}):
             command = command.commands[word]
     shown = {param.name: max(param.opts, key=len) for param in command.params if param.param_type_name == "option"}
-    return {name.rstrip("_"): option for name, option in shown.items()}
+    return {name.rstrip("_").removeprefix("no_"): option for name, option in shown.items()}
 
 
 def run(given: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Options that several commands declare: those that name a mechanism, and those of a run; groups stand in `running`."""
+"""Options that several commands declare, and the group of those that name a mechanism; other groups: `running`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, AnyStr, BinaryIO, ClassVar, Literal, Protocol, get_args
 
 from wordveil.arrays import PrivateText, ReleasedText
@@ -91,7 +91,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatDetails:
-    r"""Details of single formats; each is ignored by the formats it does not concern.
+    r"""Details of single formats; alone, a file that a choice does not concern is refused.
 
     Attributes:
         whole_file: Plain text: the file is one record (default: one record a line).
@@ -122,6 +122,15 @@ class FormatDetails:
         check_choice("quoting", self.quoting, ("auto", "none", "minimal", "all"))
         check_whole("section_documents", self.section_documents)
         check_whole("row_group_rows", self.row_group_rows)
+
+    def usual_but(self, names: Collection[str]) -> FormatDetails:
+        """Return the details, those of `CHOICES` that are not named as they usually are."""
+        usual = FormatDetails()
+        return replace(self, **{name: getattr(usual, name) for name in CHOICES.difference(names)})
+
+
+CHOICES = frozenset(("whole_file", "delimiter", "quoting", "header", "csv_safe", "ascii_json"))
+"""Details that decide what is read or written; the others are sizes."""
 
 
 class Sink(Protocol):
@@ -155,6 +164,7 @@ class DocumentFormat(ABC):
         has_columns: Whether texts are chosen by column.
         suffixes: Endings of the names of such files, ".txt" for instance; a directory's files are taken by them.
         encodings: Whether the input may be in another encoding than UTF-8.
+        choices: The details among `CHOICES` that concern it.
         sections: Whether it marks by itself where sections end, as formats with row groups do.
         share_done: Share of the file read so far, where bytes do not tell; else None.
         copied_columns: Names of the columns copied unchanged so far.
@@ -172,6 +182,7 @@ class DocumentFormat(ABC):
     has_columns: ClassVar[bool]
     suffixes: ClassVar[tuple[str, ...]] = ()
     encodings: ClassVar[bool] = True
+    choices: ClassVar[Collection[str]] = CHOICES
     sections: ClassVar[bool] = False
     share_done: float | None = None
     leave_out: Collection[int] = ()

@@ -73,6 +73,7 @@ class _Delimited(DocumentFormat):
     """Shared by CSV and TSV; the two differ in their defaults only."""
 
     has_columns = True
+    choices = ("delimiter", "quoting", "header", "csv_safe")
     _default_quoting = "minimal"
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:

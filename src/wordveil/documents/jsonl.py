@@ -55,6 +55,7 @@ class JsonFormat(DocumentFormat):
     """Shared by JSON lines and JSON files: how a value is walked and rendered."""
 
     has_columns = True
+    choices = ("ascii_json",)
 
     def __init__(self, selection: Selection, details: FormatDetails) -> None:
         super().__init__(selection, details)

@@ -42,6 +42,7 @@ class Parquet(DocumentFormat):
 
     name = "parquet"
     has_columns = True
+    choices = ()
     suffixes = (".parquet",)
     encodings = False
     sections = True

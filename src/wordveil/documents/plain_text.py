@@ -21,6 +21,7 @@ class PlainText(DocumentFormat):
     name = "text"
     suffixes = (".txt", ".text", ".md")
     has_columns = False
+    choices = ("whole_file",)
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         return self._whole(stream, path) if self.details.whole_file else self._lines(stream, path)

@@ -81,6 +81,9 @@ class DocumentSettings:
         if self.encoding is not None and not form.encodings:
             requirement = f"cannot be chosen: the text of the format {form.name} is UTF-8."
             raise ParameterError("encoding", self.encoding, requirement)
+        for choice, usual in asdict(self.details.usual_but(form.choices)).items():
+            if usual != (chosen := getattr(self.details, choice)):
+                raise ParameterError(choice, chosen, f"does not concern the format {form.name}: leave it out.")
         return DocumentReader(name, form(self.selection, self.details), checked_encoding(self.encoding))
 
     def open_texts(self, path: str) -> DocumentReader:
@@ -98,12 +101,13 @@ class DocumentSettings:
         return reader
 
     def for_file(self, name: str) -> DocumentSettings:
-        """The settings for one file of a tree: columns and encodings concern only the formats that have some."""
+        """The settings for one file of a tree: what is chosen concerns only the formats that have a choice."""
         form = self.format or guess_format(name)
         kind = format_class(form) if form else None
         if kind is None:
             return self
-        settings = self if kind.encodings else replace(self, encoding=None)
+        encoding = self.encoding if kind.encodings else None
+        settings = replace(self, encoding=encoding, details=self.details.usual_but(kind.choices))
         if kind.has_columns:
             return settings
         return replace(settings, columns=(), keep=None, keep_others=False, drop_others=False)
