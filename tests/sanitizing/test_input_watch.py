@@ -243,7 +243,7 @@ def test_a_service_and_a_job_warn_of_nothing(table):
 def test_no_sample_of_an_english_data_set_is_taken_for_another_language(table, data_directory, name, column):
     """Samples as runs have them, one after the other: no chance is involved, and none may warn."""
     settings = DocumentSettings(columns=(column,), missing="skip", details=FormatDetails(quoting="none"))
-    with settings.open_texts(str(data_directory / "documents" / name)) as reader:
+    with settings.for_file(name).open_texts(str(data_directory / "documents" / name)) as reader:
         texts = [text for record in islice(reader, 4000) for text in record.texts if text]
     own, words, unknown = sanitizer(table), 0, 0
     for start in range(0, len(texts), 1000):
