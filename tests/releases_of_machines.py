@@ -20,8 +20,8 @@ TEXTS = [
 assert text_library() is not None
 assert withholding_library() is not None
 found = {"redacted": [wv.Redactor().redact(text) for text in TEXTS]}
-for outputs in (4000, "classes:256"):
-    mechanism = wv.NeighbourResponse(epsilon=7.0, outputs=outputs)
+lists = [wv.NeighbourResponse(epsilon=7.0, outputs=outputs) for outputs in (4000, "classes:256")]
+for mechanism in (*lists, wv.TEM(epsilon=8.0), wv.SanText(epsilon=8.0)):
     sanitizer = wv.Sanitizer(wv.load_embeddings(), mechanism, source=wv.RandomSource(KEY))
-    found[str(outputs)] = list(sanitizer.release_batch(TEXTS, ids=[str(i) for i in range(len(TEXTS))]).texts)
+    found[repr(mechanism)] = list(sanitizer.release_batch(TEXTS, ids=[str(i) for i in range(len(TEXTS))]).texts)
 print(json.dumps(found))

@@ -203,7 +203,7 @@ def test_a_pinned_engine_draws_what_a_machine_draws_that_has_no_other(engine, me
 @pytest.mark.parametrize("engine", ["amx9", ""])
 def test_an_engine_that_cannot_run_here_is_refused(engine):
     with pytest.raises(
-        ParameterError, match=f"^engine='{engine}' must be one of numpy.* here; build others: python -m"
+        ParameterError, match=f"^engine='{engine}' must be one of numpy.* here; others need another processor"
     ):
         released(engine)
     with pytest.raises(ParameterError, match="is for the processor, and the device is cuda"):

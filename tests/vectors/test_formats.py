@@ -122,9 +122,9 @@ def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
                 read_all(path)
     generator = seeds.rng(1)
     outcomes = set()
-    for _ in range(60):
+    for first in [0] * 60 + [max(0, len(whole) - 400)] * 60:  # Parquet ends with its names and its layout
         spoilt = bytearray(whole)
-        for place in generator.integers(0, min(len(whole), 400), 3):
+        for place in first + generator.integers(0, min(len(whole), 400), 3):
             spoilt[place] ^= int(generator.integers(1, 256))
         path.write_bytes(spoilt)
         try:

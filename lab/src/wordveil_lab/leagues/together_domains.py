@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +196,7 @@ def picked(near: wv.Float64Array) -> wv.Float64Array:
 
 
 AUTHORS, COMMENTS, LONGEST, MARKED = 600, 300, 60, 500
+DRAWN = 24  # releases of each text that an attacker on words has read; on sentences more than one tell no more
 OPTIONS = wv.TextOptions(unknown="typed")
 Score = list[float]
 
@@ -211,11 +212,11 @@ def denoiser(epsilon: float) -> wv.Denoiser:
     return wv.Denoiser(table(), lists(epsilon), options=OPTIONS, least=0.0)
 
 
-def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bool) -> list[str]:
+def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bool, seed: int = 0) -> list[str]:
     """Return what a pipeline releases of some texts, or what it makes of random outputs."""
     if epsilon is None:
         return list(texts)
-    source = wv.RandomSource.seeded_for_tests(0)
+    source = wv.RandomSource.seeded_for_tests(seed)
     if series.startswith("rephrase"):
         _, encoder, _ = series.split(", ")
         size = wv.Rephraser(epsilon=epsilon, encoder=encoder).options.chosen["prototypes"]
@@ -225,7 +226,7 @@ def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bo
     read = denoiser(epsilon)
     found = released_texts(wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source), texts)
     if blind:
-        found = random_words(found, read)
+        found = random_words(found, read, seed)
     return [str(one.text) for one in read.read(found)] if series.endswith("denoised") else [str(one) for one in found]
 
 
@@ -241,14 +242,19 @@ def random_words(texts: Sequence[wv.ReleasedText], read: wv.Denoiser, seed: int 
 def tells(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
     """Return what an attacker tells of persons from a pipeline's releases: shares with standard errors."""
     authors = read_labelled("documents/spooky-author.tsv")
-    authors = [authors[i] for i in mixed_order(len(authors))][:AUTHORS]
+    authors = [authors[i] for i in mixed_order(len(authors))]
     rows = read_labelled("privacy/llmprivacy-synthetic.jsonl.gz", label="profile.sex")
-    sexes = [row for row in rows if row.label][:COMMENTS]
+    sexes = [row for row in rows if row.label]
     found = {}
-    for name, items in (("author", authors), ("sex", sexes)):
+    for name, items, count in (("author", authors, AUTHORS), ("sex", sexes, COMMENTS)):
         texts, labels = [" ".join(one.text.split()[:LONGEST]) for one in items], [one.label for one in items]
-        after = released(series, epsilon, texts, blind)
-        found[name] = _share(_inferred(texts, after, labels), len(labels))
+        others = texts[count:]  # of the same persons; whoever attacks draws releases of these again and again
+        behind = partial(released, series.removesuffix(", denoised"), epsilon, blind=blind)
+        draws = range(1, 1 + (DRAWN if series.startswith("neighbours") else 1))
+        read = [text for seed in draws for text in behind(others, seed=seed)], labels[count:] * len(draws)
+        texts, labels = texts[:count], labels[:count]
+        guesses = _inferred(texts, released(series, epsilon, texts, blind), labels), _told(read, behind(texts), labels)
+        found[name] = _share(max(guesses), len(labels))
         found[f"{name}, guessing"] = _share(Counter(labels).most_common(1)[0][1] / len(labels), len(labels))
     return found | _surviving(series, epsilon, blind)
 
@@ -258,6 +264,13 @@ def _inferred(before: Sequence[str], after: Sequence[str], labels: Sequence[str]
     numbers = models.as_numbers(labels, sorted(set(labels)))
     bags = [models.bag_of_texts(table(), texts) for texts in (before, after)]
     return max(cross_validated(learnt, bags[1], numbers, folds=5) for learnt in bags)
+
+
+def _told(read: tuple[Sequence[str], Sequence[str]], after: Sequence[str], labels: Sequence[str]) -> float:
+    """Return the share that naive Bayes tells, having read releases of other texts and whose they are."""
+    bags = [models.bag_of_texts(table(), texts) for texts in (read[0], after)]
+    fitted = models.fit_quietly(models.load_sklearn("naive_bayes").MultinomialNB(), bags[0], read[1])
+    return float((fitted.predict(bags[1]) == np.array(labels)).mean())
 
 
 def _surviving(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:

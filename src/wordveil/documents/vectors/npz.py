@@ -30,8 +30,10 @@ _LOCAL_HEADER = 30
 
 class _NpzReader(VectorReader):
     def opened(self, path: Path) -> zipfile.ZipFile:
-        with suppress(zipfile.BadZipFile):
-            return zipfile.ZipFile(path)
+        with suppress(*_DAMAGE, UnicodeDecodeError):
+            file = zipfile.ZipFile(path)
+            if all(info.header_offset >= 0 for info in file.infolist()):
+                return file
         raise DataFormatError(path, "not a readable .npz file.", remedy="Write it with numpy.savez.")
 
     def find(self, name: str | None) -> None:

@@ -25,8 +25,11 @@ GROUP_ROWS = 1 << 16
 
 class _ParquetReader(VectorReader):
     def opened(self, path: Path) -> Any:
-        with suppress(pa.ArrowException):
-            return pq.ParquetFile(path)
+        path.open("rb").close()  # what the system refuses is told as that
+        with suppress(pa.ArrowException, OSError, UnicodeDecodeError):
+            file = pq.ParquetFile(path)
+            assert file.schema_arrow.names is not None  # a damaged name is no text
+            return file
         raise DataFormatError(path, "not a readable Parquet file.", remedy="Fetch it again.")
 
     def find(self, name: str | None) -> None:

@@ -53,7 +53,7 @@ def engine_name() -> str:
         raise ParameterError(
             VARIABLE if pinned is None else "engine",
             wanted,
-            f"must be one of {', '.join(found)} here; build others: python -m wordveil.kernels.compiled",
+            f"must be one of {', '.join(found)} here; others need another processor, or a compiler: wordveil doctor.",
         )
     return wanted
 
