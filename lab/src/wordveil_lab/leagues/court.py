@@ -6,8 +6,8 @@ MiniLM; ten minutes of one core.
 The methods of others are written anew here from their papers, on public data alone: the embedded vocabulary and the
 public word frequencies. They stand for the papers' ideas, not for anybody's code, and no setting was tuned.
 
-    custext      each word one of its 20 nearest ("aggressive"), by the exponential mechanism on its min-max distance; words
-                 not known stay (Chen et al. 2023)
+    custext      each word one of its 20 nearest ("aggressive"), by the exponential mechanism on its min-max distance;
+                 words not known stay (Chen et al. 2023)
     santext+     words rarer than 2e-4 by the exponential mechanism on distance, others so with probability .3, else
                  they stay (Yue et al. 2021, algorithm 2)
     diffractor   a place on one public line of words that runs from neighbour to neighbour, moved by the two-sided
