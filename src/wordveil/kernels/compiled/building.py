@@ -87,7 +87,7 @@ def jobs(system: str, machine: str) -> dict[str, tuple[tuple[str, ...], tuple[st
     if system == "Linux":
         levels += {"x86_64": ["amx"], "aarch64": ["neon"]}.get(machine, [])
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PORTABLE.items()}
-    return found | {level: ((LEVELS[level][0],), LEVELS[level][1]) for level in levels}
+    return found | {level: ((own,), flags) for level, (own, flags) in LEVELS.items() if level in levels}
 
 
 def library_name(level: str, system: str | None = None, machine: str | None = None) -> str:
