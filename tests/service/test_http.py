@@ -222,23 +222,24 @@ def test_what_is_denoised_was_released_here_to_the_last_letter_and_costs_nothing
 
 
 def test_a_signal_ends_it_after_all_that_is_on_its_way_is_answered(tmp_path):
-    served = Served(tmp_path, "--key-budget", "1000000000")
-    texts, ended = [" ".join([TEXT] * 2000)] * 10, []
+    texts, ended, signalled = [" ".join([TEXT] * 2000)] * 10, [0.0], 1.0
 
     def ask(_):
         answer = served.post("/v1/sanitize/batch", json={"texts": texts})
         ended.append(time.monotonic())
         return answer.status_code, len(answer.json()["texts"])
 
-    with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(ask, number) for number in range(4)]
-        while served.ledger_rows() < 4:  # all were charged, and not all are answered
-            time.sleep(0.01)
-        served.process.send_signal(signal.SIGTERM)
-        signalled = time.monotonic()
-        assert [each.result() for each in asked] == [(200, 10)] * 4
-    assert served.process.wait(timeout=60) == 0
-    assert max(ended) > signalled
+    while max(ended) < signalled:  # once more, where a fast machine had answered them all
+        (place := tmp_path / f"{len(ended)}").mkdir()
+        served = Served(place, "--key-budget", "1000000000")
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(ask, number) for number in range(4)]
+            while served.ledger_rows() < 4:  # all were charged
+                pass
+            served.process.send_signal(signal.SIGTERM)
+            signalled = time.monotonic()
+            assert [each.result() for each in asked] == [(200, 10)] * 4
+        assert served.process.wait(timeout=60) == 0
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{served.address}/health")
 
